@@ -28,6 +28,7 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Check which agents can run here')
+            [CompletionResult]::new('usage', 'usage', [CompletionResultType]::ParameterValue, 'Sum tokens and cost of earlier runs')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and edit the configuration')
             [CompletionResult]::new('replay', 'replay', [CompletionResultType]::ParameterValue, 'Print a recording (teamster run --record FILE)')
             [CompletionResult]::new('fake', 'fake', [CompletionResultType]::ParameterValue, 'Imitate an agent''s CLI, from a scenario or a recording')
@@ -50,6 +51,19 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print the program, credentials and unsupported options too')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print the program, credentials and unsupported options too')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'teamster;usage' {
+            [CompletionResult]::new('--by', '--by', [CompletionResultType]::ParameterName, 'Sum by: day (default), agent, model or directory')
+            [CompletionResult]::new('--since', '--since', [CompletionResultType]::ParameterName, 'Count only later runs: 7d, 12h or 2026-11-24')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print as: text (default) or json')
+            [CompletionResult]::new('--usage-journal', '--usage-journal', [CompletionResultType]::ParameterName, 'Read this journal instead of the configured one')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use this profile of the configuration file')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file')
+            [CompletionResult]::new('--log', '--log', [CompletionResultType]::ParameterName, 'Log to stderr by this filter, such as teamster=debug')
+            [CompletionResult]::new('--log-file', '--log-file', [CompletionResultType]::ParameterName, 'Append the log to this file instead [--log teamster=debug]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -212,6 +226,7 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('--env-only', '--env-only', [CompletionResultType]::ParameterName, 'Pass only these environment variables on (repeatable)')
             [CompletionResult]::new('--keep-key', '--keep-key', [CompletionResultType]::ParameterName, 'With --withhold-keys: pass these keys on (repeatable)')
             [CompletionResult]::new('--tool-output', '--tool-output', [CompletionResultType]::ParameterName, 'Show the output of tools: none, short or full')
+            [CompletionResult]::new('--usage-journal', '--usage-journal', [CompletionResultType]::ParameterName, 'Append tokens and cost of each run to this file')
             [CompletionResult]::new('--label', '--label', [CompletionResultType]::ParameterName, 'Add this label to every event and log line (repeatable)')
             [CompletionResult]::new('--stdin', '--stdin', [CompletionResultType]::ParameterName, 'Use standard input: auto (default), read or ignore')
             [CompletionResult]::new('--attach', '--attach', [CompletionResultType]::ParameterName, 'Send this file with the prompt (repeatable)')
@@ -290,6 +305,7 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('--env-only', '--env-only', [CompletionResultType]::ParameterName, 'Pass only these environment variables on (repeatable)')
             [CompletionResult]::new('--keep-key', '--keep-key', [CompletionResultType]::ParameterName, 'With --withhold-keys: pass these keys on (repeatable)')
             [CompletionResult]::new('--tool-output', '--tool-output', [CompletionResultType]::ParameterName, 'Show the output of tools: none, short or full')
+            [CompletionResult]::new('--usage-journal', '--usage-journal', [CompletionResultType]::ParameterName, 'Append tokens and cost of each run to this file')
             [CompletionResult]::new('--label', '--label', [CompletionResultType]::ParameterName, 'Add this label to every event and log line (repeatable)')
             [CompletionResult]::new('--answer-timeout', '--answer-timeout', [CompletionResultType]::ParameterName, 'Deny a request without an answer in time [default: 5m]')
             [CompletionResult]::new('--keys', '--keys', [CompletionResultType]::ParameterName, 'Edit with the keys of emacs (default) or vi')
@@ -362,6 +378,7 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('--env-only', '--env-only', [CompletionResultType]::ParameterName, 'Pass only these environment variables on (repeatable)')
             [CompletionResult]::new('--keep-key', '--keep-key', [CompletionResultType]::ParameterName, 'With --withhold-keys: pass these keys on (repeatable)')
             [CompletionResult]::new('--tool-output', '--tool-output', [CompletionResultType]::ParameterName, 'Show the output of tools: none, short or full')
+            [CompletionResult]::new('--usage-journal', '--usage-journal', [CompletionResultType]::ParameterName, 'Append tokens and cost of each run to this file')
             [CompletionResult]::new('--label', '--label', [CompletionResultType]::ParameterName, 'Add this label to every event and log line (repeatable)')
             [CompletionResult]::new('--answer-timeout', '--answer-timeout', [CompletionResultType]::ParameterName, 'Deny a request without an answer in time [default: 5m]')
             [CompletionResult]::new('--log', '--log', [CompletionResultType]::ParameterName, 'Log to stderr by this filter, such as teamster=debug')
@@ -392,6 +409,7 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
         }
         'teamster;help' {
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Check which agents can run here')
+            [CompletionResult]::new('usage', 'usage', [CompletionResultType]::ParameterValue, 'Sum tokens and cost of earlier runs')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and edit the configuration')
             [CompletionResult]::new('replay', 'replay', [CompletionResultType]::ParameterValue, 'Print a recording (teamster run --record FILE)')
             [CompletionResult]::new('fake', 'fake', [CompletionResultType]::ParameterValue, 'Imitate an agent''s CLI, from a scenario or a recording')
@@ -403,6 +421,9 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             break
         }
         'teamster;help;doctor' {
+            break
+        }
+        'teamster;help;usage' {
             break
         }
         'teamster;help;config' {

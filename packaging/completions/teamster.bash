@@ -43,6 +43,9 @@ _teamster() {
             teamster,session)
                 cmd="teamster__subcmd__session"
                 ;;
+            teamster,usage)
+                cmd="teamster__subcmd__usage"
+                ;;
             teamster__subcmd__config,edit)
                 cmd="teamster__subcmd__config__subcmd__edit"
                 ;;
@@ -106,6 +109,9 @@ _teamster() {
             teamster__subcmd__help,session)
                 cmd="teamster__subcmd__help__subcmd__session"
                 ;;
+            teamster__subcmd__help,usage)
+                cmd="teamster__subcmd__help__subcmd__usage"
+                ;;
             teamster__subcmd__help__subcmd__config,edit)
                 cmd="teamster__subcmd__help__subcmd__config__subcmd__edit"
                 ;;
@@ -128,7 +134,7 @@ _teamster() {
 
     case "${cmd}" in
         teamster)
-            opts="-h -V --log --log-file --help --version doctor config replay fake completions run chat session help"
+            opts="-h -V --log --log-file --help --version doctor usage config replay fake completions run chat session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -161,7 +167,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__chat)
-            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --answer-timeout --keys --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
+            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --usage-journal --label --answer-timeout --keys --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -408,6 +414,21 @@ _teamster() {
                     ;;
                 --tool-output)
                     COMPREPLY=($(compgen -W "none short full" -- "${cur}"))
+                    return 0
+                    ;;
+                --usage-journal)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --label)
@@ -995,7 +1016,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__help)
-            opts="doctor config replay fake completions run chat session help"
+            opts="doctor usage config replay fake completions run chat session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1204,6 +1225,20 @@ _teamster() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        teamster__subcmd__help__subcmd__usage)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         teamster__subcmd__replay)
             opts="-h --speed --output --log --log-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1246,7 +1281,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__run)
-            opts="-a -m -C -r -h -q --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --stdin --attach --retries --retry-even-after --output --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --quiet --no-quiet --batch --no-batch --log --log-file"
+            opts="-a -m -C -r -h -q --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --usage-journal --label --stdin --attach --retries --retry-even-after --output --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --quiet --no-quiet --batch --no-batch --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1493,6 +1528,21 @@ _teamster() {
                     ;;
                 --tool-output)
                     COMPREPLY=($(compgen -W "none short full" -- "${cur}"))
+                    return 0
+                    ;;
+                --usage-journal)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --label)
@@ -1557,7 +1607,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__session)
-            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --answer-timeout --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
+            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --usage-journal --label --answer-timeout --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1806,12 +1856,106 @@ _teamster() {
                     COMPREPLY=($(compgen -W "none short full" -- "${cur}"))
                     return 0
                     ;;
+                --usage-journal)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 --label)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --answer-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__usage)
+            opts="-h --by --since --output --usage-journal --profile --config --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --by)
+                    COMPREPLY=($(compgen -W "day agent model directory" -- "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --usage-journal)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --log)

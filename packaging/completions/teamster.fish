@@ -29,6 +29,7 @@ complete -c teamster -n "__fish_teamster_needs_command" -l log-file -d 'Append t
 complete -c teamster -n "__fish_teamster_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c teamster -n "__fish_teamster_needs_command" -s V -l version -d 'Print version'
 complete -c teamster -n "__fish_teamster_needs_command" -f -a "doctor" -d 'Check which agents can run here'
+complete -c teamster -n "__fish_teamster_needs_command" -f -a "usage" -d 'Sum tokens and cost of earlier runs'
 complete -c teamster -n "__fish_teamster_needs_command" -f -a "config" -d 'Show and edit the configuration'
 complete -c teamster -n "__fish_teamster_needs_command" -f -a "replay" -d 'Print a recording (teamster run --record FILE)'
 complete -c teamster -n "__fish_teamster_needs_command" -f -a "fake" -d 'Imitate an agent\'s CLI, from a scenario or a recording'
@@ -51,6 +52,19 @@ complete -c teamster -n "__fish_teamster_using_subcommand doctor" -l restore -d 
 complete -c teamster -n "__fish_teamster_using_subcommand doctor" -s v -l verbose -d 'Print the program, credentials and unsupported options too'
 complete -c teamster -n "__fish_teamster_using_subcommand doctor" -l json -d 'Print one JSON document'
 complete -c teamster -n "__fish_teamster_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l by -d 'Sum by: day (default), agent, model or directory' -r -f -a "day\t''
+agent\t''
+model\t''
+directory\t''"
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l since -d 'Count only later runs: 7d, 12h or 2026-11-24' -r
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l output -d 'Print as: text (default) or json' -r -f -a "text\t''
+json\t''"
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l usage-journal -d 'Read this journal instead of the configured one' -r -F
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l profile -d 'Use this profile of the configuration file' -r
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l config -d 'Use this configuration file' -r -F
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l log -d 'Log to stderr by this filter, such as teamster=debug' -r
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -l log-file -d 'Append the log to this file instead [--log teamster=debug]' -r -F
+complete -c teamster -n "__fish_teamster_using_subcommand usage" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c teamster -n "__fish_teamster_using_subcommand config; and not __fish_seen_subcommand_from show init path edit trust help" -l config -d 'Use this file instead of ~/.config/teamster/config.toml' -r -F
 complete -c teamster -n "__fish_teamster_using_subcommand config; and not __fish_seen_subcommand_from show init path edit trust help" -l log -d 'Log to stderr by this filter, such as teamster=debug' -r
 complete -c teamster -n "__fish_teamster_using_subcommand config; and not __fish_seen_subcommand_from show init path edit trust help" -l log-file -d 'Append the log to this file instead [--log teamster=debug]' -r -F
@@ -163,6 +177,7 @@ complete -c teamster -n "__fish_teamster_using_subcommand run" -l keep-key -d 'W
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l tool-output -d 'Show the output of tools: none, short or full' -r -f -a "none\t''
 short\t''
 full\t''"
+complete -c teamster -n "__fish_teamster_using_subcommand run" -l usage-journal -d 'Append tokens and cost of each run to this file' -r -F
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l label -d 'Add this label to every event and log line (repeatable)' -r
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l stdin -d 'Use standard input: auto (default), read or ignore' -r -f -a "auto\t''
 read\t''
@@ -252,6 +267,7 @@ complete -c teamster -n "__fish_teamster_using_subcommand chat" -l keep-key -d '
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l tool-output -d 'Show the output of tools: none, short or full' -r -f -a "none\t''
 short\t''
 full\t''"
+complete -c teamster -n "__fish_teamster_using_subcommand chat" -l usage-journal -d 'Append tokens and cost of each run to this file' -r -F
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l label -d 'Add this label to every event and log line (repeatable)' -r
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l answer-timeout -d 'Deny a request without an answer in time [default: 5m]' -r
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l keys -d 'Edit with the keys of emacs (default) or vi' -r -f -a "emacs\t''
@@ -331,6 +347,7 @@ complete -c teamster -n "__fish_teamster_using_subcommand session" -l keep-key -
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l tool-output -d 'Show the output of tools: none, short or full' -r -f -a "none\t''
 short\t''
 full\t''"
+complete -c teamster -n "__fish_teamster_using_subcommand session" -l usage-journal -d 'Append tokens and cost of each run to this file' -r -F
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l label -d 'Add this label to every event and log line (repeatable)' -r
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l answer-timeout -d 'Deny a request without an answer in time [default: 5m]' -r
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l log -d 'Log to stderr by this filter, such as teamster=debug' -r
@@ -356,15 +373,16 @@ complete -c teamster -n "__fish_teamster_using_subcommand session" -l whole-mess
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l no-whole-messages
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l background-tasks -d 'Allow background commands and subagents between turns'
 complete -c teamster -n "__fish_teamster_using_subcommand session" -l no-background-tasks
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "doctor" -d 'Check which agents can run here'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "config" -d 'Show and edit the configuration'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "replay" -d 'Print a recording (teamster run --record FILE)'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "fake" -d 'Imitate an agent\'s CLI, from a scenario or a recording'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "completions" -d 'Print a shell completion script'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "run" -d 'Run an agent with one prompt'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "chat" -d 'Chat with an agent in the terminal'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "session" -d 'Run a session for a program: JSON commands in, events out'
-complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor config replay fake completions run chat session help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "doctor" -d 'Check which agents can run here'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "usage" -d 'Sum tokens and cost of earlier runs'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "config" -d 'Show and edit the configuration'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "replay" -d 'Print a recording (teamster run --record FILE)'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "fake" -d 'Imitate an agent\'s CLI, from a scenario or a recording'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "completions" -d 'Print a shell completion script'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "run" -d 'Run an agent with one prompt'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "chat" -d 'Chat with an agent in the terminal'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "session" -d 'Run a session for a program: JSON commands in, events out'
+complete -c teamster -n "__fish_teamster_using_subcommand help; and not __fish_seen_subcommand_from doctor usage config replay fake completions run chat session help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c teamster -n "__fish_teamster_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print each setting with its value and its origin'
 complete -c teamster -n "__fish_teamster_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "init" -d 'Write a configuration file with every setting as a comment'
 complete -c teamster -n "__fish_teamster_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print the path of the configuration file'

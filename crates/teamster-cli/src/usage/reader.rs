@@ -59,8 +59,8 @@ fn read_lines(input: &mut impl BufRead, mut each: impl FnMut(Entry)) -> io::Resu
         let mut has_other = false;
         for part in parts(line.trim_ascii()) {
             match serde_json::from_slice(part) {
-                Ok(entry) => each(entry),
-                Err(_) => has_other = true,
+                Ok(entry) if part.starts_with(START) => each(entry),
+                _ => has_other = true,
             }
         }
         skipped += u64::from(has_other);
