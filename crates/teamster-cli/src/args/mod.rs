@@ -85,8 +85,11 @@ pub(crate) fn parse(
     inputs: &mut impl Inputs,
     default_agent: fn() -> &'static str,
 ) -> Result<Invocation, Refusal> {
-    let Matches { matches, notes, problems } = settings::matches(command(), argv, inputs, default_agent)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
+    let Matches { matches, notes, problems, agent_origin } = settings::matches(command(), argv, inputs, default_agent)?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
+    if let Command::Doctor(args) = &mut cli.command {
+        args.agent_origin = agent_origin;
+    }
     Ok(Invocation { cli, notes, problems })
 }
 

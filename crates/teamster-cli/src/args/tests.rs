@@ -53,6 +53,7 @@ fn the_command_lists_its_subcommands() {
       chat         Chat with an agent in the terminal
       session      Run a session for a program: JSON commands in, events out
       doctor       Check which agents can run here
+      usage        Sum tokens and cost of earlier runs
       config       Show and edit the configuration
       replay       Print a recording (teamster run --record FILE)
       fake         Imitate an agent's CLI, from a scenario or a recording

@@ -13,6 +13,7 @@ mod chat;
 mod command;
 mod config;
 mod doctor;
+mod doctor_fix;
 mod ends;
 mod fake;
 mod formats;
