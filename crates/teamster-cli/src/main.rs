@@ -10,6 +10,7 @@
 //! - [`sessions`]: `teamster sessions`, which lists the agents' stored sessions; how `--resume` finds one of them.
 //! - [`doctor`]: `teamster doctor`, which reports the agents that can run; [`ledger_report`] and [`restore_report`]
 //!   report the leftovers of crashes.
+//! - [`usage`]: the usage journal, and `teamster usage`, which sums it.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`terminal`]: keys
 //!   and settings of the terminal; [`log`]: diagnostic logs.
@@ -46,6 +47,7 @@ mod sessions;
 mod settings;
 mod signals;
 mod terminal;
+mod usage;
 mod vendor;
 mod verbose;
 mod version;
@@ -109,6 +111,7 @@ fn dispatch(command: Command, problems: &[ConfigError], activity: Option<verbose
         Command::Session(args) => session::main(*args),
         Command::Sessions(args) => sessions::main(&args),
         Command::Doctor(args) => doctor::main(&args, problems),
+        Command::Usage(args) => usage::main(&args),
         Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),

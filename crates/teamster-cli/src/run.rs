@@ -22,6 +22,7 @@ use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
 use crate::signals::{Signal, Signals};
+use crate::usage::Journal;
 use crate::verbose::{Activity, Verbose};
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
@@ -63,6 +64,7 @@ async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
     }
     let is_live = output.is_live();
     let verbose = activity.map(|activity| Verbose::new(activity, &plan.request.limits));
+    let journal = Journal::open(plan.usage_journal, &plan.agent, &plan.request);
     let (items, written) = start_writer(output)?;
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let run = match runtime.run(&plan.agent, plan.request) {
@@ -72,7 +74,7 @@ async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
     let control = run.control();
     let notices = items.downgrade();
     let code = {
-        let mut shown = pin!(show(run, items, written, is_live, verbose));
+        let mut shown = pin!(show(run, items, written, is_live, verbose, &journal));
         let mut interrupted = false;
         let mut exit_deadline = None;
         loop {
@@ -98,6 +100,7 @@ async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
             }
         }
     };
+    journal.close().await;
     runtime.shutdown().await;
     Ok(code)
 }
@@ -134,6 +137,7 @@ async fn show(
     written: oneshot::Receiver<io::Result<()>>,
     is_live: bool,
     mut verbose: Option<Verbose>,
+    journal: &Journal,
 ) -> u8 {
     let permits = Arc::new(Semaphore::new(WAITING_EVENTS));
     let (mut ticks, tick_waits) = (tokio::time::interval(TICK), Arc::new(AtomicBool::new(false)));
@@ -151,6 +155,7 @@ async fn show(
                 let Some(event) = event else { break };
                 if let Event::Done(done) = &event.event {
                     code = exit::of_result(&done.result);
+                    journal.add(&done.result);
                 }
                 let now = Instant::now();
                 let notice = verbose.as_mut().and_then(|verbose| verbose.event(&event.event, now));

@@ -11,7 +11,7 @@ pub(crate) const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 /// Returns how to log in to an agent's vendor; `None` for an agent that Teamster does not know.
 pub(crate) fn login(agent: &str) -> Option<&'static str> {
     Some(match agent {
-        "claude" => "run `claude` and type /login, or set ANTHROPIC_API_KEY",
+        "claude" => "run `claude auth login`, or set ANTHROPIC_API_KEY",
         "codex" => "run `codex login`, or set CODEX_API_KEY",
         "gemini" => "set GEMINI_API_KEY, or run `gemini` and log in there",
         "opencode" => "run `opencode auth login`",
@@ -19,10 +19,25 @@ pub(crate) fn login(agent: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns the arguments of the program that log in (Claude Code 2.1.197, Codex 0.169.0, OpenCode 1.18.33). Gemini CLI
+/// 0.61.0 has no such command: its interface logs in.
+pub(crate) fn login_arguments(agent: &str) -> Option<&'static [&'static str]> {
+    Some(match agent {
+        "claude" | "opencode" => &["auth", "login"],
+        "codex" => &["login"],
+        "gemini" => &[],
+        _ => return None,
+    })
+}
+
+/// Returns the npm package of an agent's CLI.
+pub(crate) fn package(agent: &str) -> Option<&'static str> {
+    capabilities(agent, |known| known.package)
+}
+
 /// Returns the command that installs an agent's CLI; `None` for an agent that Teamster does not know.
 pub(crate) fn install(agent: &str) -> Option<Printable> {
-    let package = capabilities(agent, |known| known.package)?;
-    Some(printable!("npm install -g {}", package))
+    Some(printable!("npm install -g {}", package(agent)?))
 }
 
 /// Returns the name of an agent's program.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rustix::process::getpid;
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::{env_marker, stat::Stat, supervise::termination::Members, sys};
 
@@ -62,6 +62,19 @@ impl Members for Descendants {
 
     fn scan(&mut self) -> Vec<Stat> {
         self.scan()
+    }
+}
+
+/// Kills a process and all its living descendants, as far as one scan finds them. The process must be a child of this
+/// program that was not reaped yet, so that its pid means no other process.
+pub fn kill_with_descendants(pid: u32) {
+    let is_root = |stat: &Stat| u32::try_from(stat.pid) == Ok(pid);
+    let alive = sys::snapshot().map(|snapshot| with_descendants(snapshot, is_root, Stat::is_still)).unwrap_or_default();
+    for stat in alive.iter().filter(|stat| stat.is_still()) {
+        if let Some(pid) = Pid::from_raw(stat.pid) {
+            // It may have exited.
+            _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 

@@ -110,6 +110,7 @@ mod survivor;
 mod sys;
 mod write_signals;
 
+pub use descendants::kill_with_descendants;
 pub use diagnostics::TailReader;
 pub use env_marker::ENV_MARKER_PREFIX;
 pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueHint;
-use teamster::request::{AgentInterface, McpDelivery, ProjectTrust, PromptMode};
 
+use super::choices::{Delivery, Mode, Permission, Prompt, ToolOutput, Trust};
 use super::values;
 
 const CONVERSATION: &str = "Conversation";
@@ -306,93 +306,18 @@ pub(crate) struct CommonArgs {
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) whole_messages: bool,
 
+    /// Append tokens and cost of each run to this file
+    ///
+    /// `teamster usage` sums them. The file contains the time, the agent, the model, the directory, the session id and the
+    /// outcome, but no prompts and no answers. Only the user can read it. By default nothing is stored. See
+    /// docs/configuration.md.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub(crate) usage_journal: Option<PathBuf>,
+
     /// Add this label to every event and log line (repeatable)
     ///
     /// The events of --output ndjson and of a session contain it in "labels". Do not use secrets. Example: --label
     /// team=search
     #[arg(long, value_name = "KEY=VALUE", help_heading = OUTPUT, hide_short_help = true, value_parser = values::label)]
     pub(crate) label: Vec<(String, String)>,
-}
-
-/// How much of the output of tools is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ToolOutput {
-    None,
-    Short,
-    Full,
-}
-
-/// The permission mode of the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Permission {
-    ReadOnly,
-    Ask,
-    Edit,
-    Full,
-}
-
-/// The way in which MCP servers are delivered to the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Delivery {
-    Auto,
-    MergeRestore,
-}
-
-/// The interface of the CLI that is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Mode {
-    Auto,
-    Exec,
-    Spawn,
-}
-
-/// Whether agent configuration in the working directory is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Trust {
-    Trusted,
-    Untrusted,
-}
-
-/// Whether the agent interprets the prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Prompt {
-    Agent,
-    Literal,
-}
-
-impl From<Delivery> for McpDelivery {
-    fn from(delivery: Delivery) -> Self {
-        match delivery {
-            Delivery::Auto => Self::Auto,
-            Delivery::MergeRestore => Self::MergeRestore,
-        }
-    }
-}
-
-impl From<Mode> for AgentInterface {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Auto => Self::Auto,
-            Mode::Exec => Self::Exec,
-            Mode::Spawn => Self::Spawn,
-        }
-    }
-}
-
-impl From<Trust> for ProjectTrust {
-    fn from(trust: Trust) -> Self {
-        match trust {
-            Trust::Trusted => Self::Trusted,
-            Trust::Untrusted => Self::Untrusted,
-        }
-    }
-}
-
-impl From<Prompt> for PromptMode {
-    fn from(prompt: Prompt) -> Self {
-        match prompt {
-            Prompt::Agent => Self::Agent,
-            Prompt::Literal => Self::Literal,
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! variables, and [`crate::plan`] interprets all values.
 
 mod chat;
+mod choices;
 mod common;
 mod run;
 mod session;
@@ -24,9 +25,11 @@ use crate::printable::Printable;
 use crate::replay::ReplayArgs;
 use crate::sessions::SessionsArgs;
 use crate::settings::{self, AGENT_COMMANDS, Matches, NEGATION, Refusal};
+use crate::usage::UsageArgs;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use common::{CommonArgs, Permission, ToolOutput, Trust};
+pub(crate) use choices::{Permission, ToolOutput, Trust};
+pub(crate) use common::CommonArgs;
 pub(crate) use run::{Format, RetryPolicy, RunArgs, StdinMode};
 pub(crate) use session::{ConversationArgs, SessionArgs};
 
@@ -54,6 +57,7 @@ pub(crate) enum Command {
     Session(Box<SessionArgs>),
     Sessions(SessionsArgs),
     Doctor(DoctorArgs),
+    Usage(UsageArgs),
     Config(ConfigArgs),
     Replay(ReplayArgs),
     Fake(FakeArgs),
@@ -85,8 +89,11 @@ pub(crate) fn parse(
     inputs: &mut impl Inputs,
     default_agent: fn() -> &'static str,
 ) -> Result<Invocation, Refusal> {
-    let Matches { matches, notes, problems } = settings::matches(command(), argv, inputs, default_agent)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
+    let Matches { matches, notes, problems, agent_origin } = settings::matches(command(), argv, inputs, default_agent)?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
+    if let Command::Doctor(args) = &mut cli.command {
+        args.agent_origin = agent_origin;
+    }
     Ok(Invocation { cli, notes, problems })
 }
 

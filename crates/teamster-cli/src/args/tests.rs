@@ -54,6 +54,7 @@ fn the_command_lists_its_subcommands() {
       session      Run a session for a program: JSON commands in, events out
       sessions     List the sessions that can be resumed
       doctor       Check which agents can run here
+      usage        Sum tokens and cost of earlier runs
       config       Show and edit the configuration
       replay       Print a recording (teamster run --record FILE)
       fake         Imitate an agent's CLI, from a scenario or a recording

@@ -55,6 +55,7 @@ use crate::render::{TICK, write_error};
 use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, report_usage_error};
 use crate::signals::Signals;
 use crate::terminal::{KeyReader, Terminal};
+use crate::usage::Journal;
 use crate::vendor;
 
 /// Runs the command and returns its exit code.
@@ -92,6 +93,7 @@ async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::
     let current = std::env::current_dir()?;
     let directory = plan.request.cwd.as_ref().map_or_else(|| current.clone(), |cwd| current.join(cwd));
     let (history_file, earlier) = HistoryFile::open(&directory);
+    let journal = Journal::open(plan.usage_journal.clone(), &plan.agent, &plan.request);
     let session = match plan.runtime.open(&plan.agent, plan.request.clone()) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
@@ -116,6 +118,7 @@ async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::
         history_file,
         record: Record::default(),
         totals: UsageTotals::default(),
+        journal,
         model: None,
         turn: None,
         next_turns: VecDeque::new(),
@@ -142,7 +145,7 @@ impl Chat<'_> {
             _ = tokio::time::timeout(FINAL_OUTPUT_TIMEOUT, self.leave()).await;
         }
         self.terminal.restore();
-        let Chat { session, signals, plan, tasks, turn, next_turns, .. } = self;
+        let Chat { session, signals, plan, tasks, turn, next_turns, journal, .. } = self;
         drop((tasks, next_turns, turn));
         tokio::select! {
             () = session.close() => {}
@@ -150,6 +153,7 @@ impl Chat<'_> {
             _ = signals.next() => {}
         }
         drop(session);
+        journal.close().await;
         plan.runtime.shutdown().await;
         match end {
             End::Quit => exit::SUCCESS,

@@ -22,6 +22,7 @@ use crate::printable::Printable;
 use crate::signals::{Signal, Signals};
 use crate::terminal::Terminal;
 use crate::terminal::{KeyReader, TerminalInput};
+use crate::usage::Journal;
 
 /// The reason for the end of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub(super) struct Chat<'a> {
     pub(super) history_file: HistoryFile,
     pub(super) record: Record,
     pub(super) totals: UsageTotals,
+    pub(super) journal: Journal,
     /// The model that the agent reported.
     pub(super) model: Option<Printable>,
     /// The running turn.

@@ -100,6 +100,7 @@ impl Chat<'_> {
             Event::Init(init) => self.model = init.model.as_deref().map(Printable::exact),
             Event::Done(done) => {
                 self.totals.add(&done.result);
+                self.journal.add(&done.result);
                 let failed = done.result.is_error || done.result.aborted;
                 if failed || self.input.waiting.is_held() {
                     self.hold_waiting();

@@ -23,4 +23,4 @@ pub(crate) use error::ConfigError;
 pub(crate) use file::{ConfigFile, Owner, parse};
 pub(crate) use project::{ProjectFile, find as find_project, read as read_project};
 pub(crate) use trust::trusted as trusted_projects;
-pub(crate) use user::{read_user_file, registry};
+pub(crate) use user::{read_user_file, registry, user_file};

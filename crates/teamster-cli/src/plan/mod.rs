@@ -55,6 +55,8 @@ pub(crate) struct RunPlan {
     pub(crate) tool_output: Option<ToolOutput>,
     /// The session that is resumed, if its store has it.
     pub(crate) resumed: Option<ResumedSession>,
+    /// The usage journal, if it is on.
+    pub(crate) usage_journal: Option<PathBuf>,
 }
 
 /// A validated session, ready to open.
@@ -69,6 +71,8 @@ pub(crate) struct SessionPlan {
     pub(crate) tool_output: Option<ToolOutput>,
     /// The session that is resumed, if its store has it.
     pub(crate) resumed: Option<ResumedSession>,
+    /// The usage journal, if it is on.
+    pub(crate) usage_journal: Option<PathBuf>,
 }
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
@@ -90,7 +94,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     let source = PromptSource::new(typed, &words);
     // Before a person chooses the session to resume.
     prompt::check(&source, stdin, inputs)?;
-    let SessionPlan { agent, runtime, mut request, tool_output, resumed } = plan_common(common, inputs)?;
+    let SessionPlan { agent, runtime, mut request, tool_output, resumed, usage_journal } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -110,7 +114,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         (false, true) => Progress::Verbose,
         (false, false) => Progress::Status,
     };
-    Ok(RunPlan { agent, runtime, request, format: output, progress, tool_output, resumed })
+    Ok(RunPlan { agent, runtime, request, format: output, progress, tool_output, resumed, usage_journal })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
@@ -185,8 +189,9 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
+    let usage_journal = args.usage_journal.map(|path| absolute(&directory, path));
     let resumed = resumed(&mut request, &args.agent, &directory, &mut Stores { inputs, runtime: &runtime })?;
-    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output, resumed })
+    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output, resumed, usage_journal })
 }
 
 /// Finds the session to resume.

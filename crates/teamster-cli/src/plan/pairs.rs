@@ -71,6 +71,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
     ("tool_output", &["--tool-output=full"], &[]),
     ("verbose", &["--verbose"], &[]),
     ("tool_timeout", &["--tool-timeout=6s"], &[]),
+    ("usage_journal", &["--usage-journal=u.ndjson"], &[]),
     ("whole_messages", &["--whole-messages"], &[]),
     ("withhold_keys", &["--withhold-keys"], &[]),
 ];
@@ -143,8 +144,11 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format, progress, tool_output, .. } = plan;
-            (SessionPlan { agent, runtime, request, tool_output, resumed: None }, Some((format, progress)))
+            let RunPlan { agent, runtime, request, format, progress, tool_output, usage_journal, .. } = plan;
+            (
+                SessionPlan { agent, runtime, request, tool_output, resumed: None, usage_journal },
+                Some((format, progress)),
+            )
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();
@@ -161,6 +165,7 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     changed["format"] = json!(format.map(|(format, _)| format!("{format:?}")));
     changed["toolOutput"] = json!(plan.tool_output.map(|amount| format!("{amount:?}")));
     changed["progress"] = json!(format.map(|(_, progress)| format!("{progress:?}")));
+    changed["usageJournal"] = json!(plan.usage_journal);
     changed["record"] = json!({ "file": plan.request.record, "raw": plan.request.record_raw });
     changed["record"]["force"] = json!(plan.request.record_overwrite);
     changed["control"] = json!(format!("{:?}", plan.runtime).contains("requires_process_control: true"));

@@ -8,6 +8,7 @@
 
 mod answer;
 mod command;
+mod ending;
 mod input;
 mod output;
 mod turns;
@@ -26,6 +27,7 @@ use tokio::time::Instant;
 
 use self::answer::{PendingAnswer, answered};
 use self::command::{Origin, Rejection};
+use self::ending::{close, exit_code_after_writing, wait_until_written};
 use self::input::{Content, Line};
 use self::output::ReaderClosed;
 use self::turns::{AGENT_TURN_PREFIX, SessionEvent, Steering, Turn, Turns, next_event};
@@ -33,10 +35,10 @@ use crate::args::SessionArgs;
 use crate::exit;
 use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
-use crate::printable::{Printable, printable};
-use crate::render::{write_error, write_notice};
+use crate::render::write_notice;
 use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error};
 use crate::signals::{Signal, Signals};
+use crate::usage::Journal;
 
 /// The number of lines that may wait for the writer. With more, no command is read.
 const WAITING_LINES: usize = 64;
@@ -61,11 +63,12 @@ async fn run_session(plan: SessionPlan) -> io::Result<u8> {
     let (commands, reader) = (input::start()?, output::watch_reader()?);
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let has_agent_turns = plan.request.background_tasks;
+    let journal = Journal::open(plan.usage_journal, &plan.agent, &plan.request);
     let session = match runtime.open(&plan.agent, plan.request) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
-    let mut conversation = Conversation::new(&session, has_agent_turns);
+    let mut conversation = Conversation::new(&session, &journal, has_agent_turns);
     let end = conversation.run(commands, &lines, reader, &mut signals, exit_timeout).await;
     let code = if conversation.is_stopped { exit::INTERRUPTED } else { conversation.code };
     drop(conversation);
@@ -81,40 +84,9 @@ async fn run_session(plan: SessionPlan) -> io::Result<u8> {
         }
         End::TimedOut => exit::INTERRUPTED,
     };
+    journal.close().await;
     runtime.shutdown().await;
     Ok(code)
-}
-
-/// Closes the session; a signal meanwhile kills its processes.
-async fn close(session: Session, signals: &mut Signals) {
-    tokio::select! {
-        () = session.close() => {}
-        _ = signals.next() => {}
-    }
-}
-
-/// Waits until the last lines are written; a signal stops the wait.
-async fn wait_until_written(written: oneshot::Receiver<io::Result<()>>, signals: &mut Signals, code: u8) -> u8 {
-    tokio::select! {
-        end = written => exit_code_after_writing(end, code),
-        _ = signals.next() => exit::INTERRUPTED,
-    }
-}
-
-/// Returns the exit code: `code`, unless a line could not be written.
-fn exit_code_after_writing(end: Result<io::Result<()>, oneshot::error::RecvError>, code: u8) -> u8 {
-    match end {
-        Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
-            write_error(
-                &mut anstream::stderr(),
-                &printable!("cannot write to standard output: {}", Printable::error(&error)),
-                None,
-            );
-            exit::FAILURE
-        }
-        Ok(Err(_)) => exit::NO_READER,
-        _ => code,
-    }
 }
 
 /// The reason for the end of a conversation.
@@ -140,6 +112,7 @@ enum InputState {
 
 struct Conversation<'a> {
     session: &'a Session,
+    journal: &'a Journal,
     turns: Turns,
     steering: Steering<'a>,
     /// Whether the agent may start turns by itself.
@@ -157,9 +130,10 @@ struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    fn new(session: &'a Session, has_agent_turns: bool) -> Self {
+    fn new(session: &'a Session, journal: &'a Journal, has_agent_turns: bool) -> Self {
         Self {
             session,
+            journal,
             turns: Turns::default(),
             steering: Steering::default(),
             has_agent_turns,
@@ -253,7 +227,8 @@ impl<'a> Conversation<'a> {
             Some(Event::Done(done)) if turn.is_sent => self.code = exit::of_result(&done.result),
             _ => {}
         }
-        if matches!(event, Some(Event::Done(_))) {
+        if let Some(Event::Done(done)) = event {
+            self.journal.add(&done.result);
             for origin in self.steering.joined() {
                 self.lines.push_back(output::joined(self.session, &origin, turn.id.as_deref()));
             }

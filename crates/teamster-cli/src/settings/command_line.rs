@@ -15,6 +15,7 @@ use super::resolve::{Conflicts, Given, Resolution, resolve};
 use super::table::{AGENT_COMMANDS, Kind, NEGATION, Setting, settings};
 use crate::args::Trust;
 use crate::config::ConfigError;
+use crate::doctor::AgentOrigin;
 use crate::plan::Inputs;
 use crate::printable::Printable;
 
@@ -26,6 +27,8 @@ pub(crate) struct Matches {
     pub(crate) notes: Vec<Printable>,
     /// The problems of the configuration, for commands that do not fail because of them.
     pub(crate) problems: Vec<ConfigError>,
+    /// Where the name of the agent comes from.
+    pub(crate) agent_origin: AgentOrigin,
 }
 
 /// Why a command line cannot be executed.
@@ -35,6 +38,9 @@ pub(crate) enum Refusal {
     Usage(clap::Error),
     Config(Vec<ConfigError>),
 }
+
+/// Further commands that use some of the settings.
+const USERS: [&str; 2] = ["doctor", "usage"];
 
 /// Options that need another one, which may come from another source than the command line.
 pub(super) const NEEDS: [(&str, &str); 6] = [
@@ -67,8 +73,9 @@ pub(crate) fn matches(
         Err(error) => return Err(Refusal::Usage(error)),
     };
     let (mut notes, mut problems) = (Vec::new(), Vec::new());
+    let mut agent_origin = AgentOrigin::default();
     if let Some((name, matches)) = given.subcommand()
-        && (AGENT_COMMANDS.contains(&name) || name == "doctor")
+        && (AGENT_COMMANDS.contains(&name) || USERS.contains(&name))
     {
         let settings = settings(&definition);
         let given = given_by(matches);
@@ -78,7 +85,15 @@ pub(crate) fn matches(
         }
         Resolution { notes, problems, .. } = resolution;
         let is_set = |id: &str| given.ids.contains(id) || resolution.values.contains_key(id);
-        if !is_set("agent") && !is_set("cli_path") {
+        if given.ids.contains("agent") {
+            agent_origin = AgentOrigin::CommandLine;
+        } else if is_set("agent") || is_set("cli_path") {
+            agent_origin = AgentOrigin::Configuration;
+        }
+        if name == "usage" {
+            // It starts no agent, so notes on settings of agents do not matter.
+            notes.clear();
+        } else if agent_origin == AgentOrigin::Machine {
             definition = definition
                 .mut_subcommand(name, |command| command.mut_arg("agent", |arg| arg.default_value(default_agent())));
         }
@@ -89,7 +104,7 @@ pub(crate) fn matches(
         }
     }
     let matches = definition.try_get_matches_from(argv).map_err(Refusal::Usage)?;
-    Ok(Matches { matches, notes, problems })
+    Ok(Matches { matches, notes, problems, agent_origin })
 }
 
 /// Sets the agent that would be used, which the help text shows. Problems of the configuration do not matter here.

@@ -1,4 +1,12 @@
 //! `teamster doctor`: reports which agents can run here, why others cannot, and the leftovers of crashes.
+//!
+//! - [`fix`]: `--fix`, which offers a step for each problem; [`step`]: the steps.
+//! - [`npm`]: installs and updates CLIs; [`login`]: starts the vendor's login command.
+
+mod fix;
+mod login;
+mod npm;
+mod step;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -47,6 +55,23 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Offer to install, update and log in agents that are not ready
+    ///
+    /// With --agent only this one. Each command is shown first and runs only after y. It needs a terminal, unless --yes is
+    /// given.
+    #[arg(long, conflicts_with_all = ["sweep", "restore", "json"])]
+    pub(crate) fix: bool,
+
+    /// With --fix: install and update without asking
+    ///
+    /// A login is never started then; its command is printed.
+    #[arg(long, requires = "fix")]
+    pub(crate) yes: bool,
+
+    /// Where the agent comes from.
+    #[arg(skip)]
+    pub(crate) agent_origin: AgentOrigin,
+
     /// Kill processes and remove files of crashed runs
     #[arg(long, conflicts_with_all = ["agent", "cli_path", "config"])]
     pub(crate) sweep: bool,
@@ -64,6 +89,17 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where the name of the agent comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AgentOrigin {
+    /// It is the best agent that is installed.
+    #[default]
+    Machine,
+    /// A file or a variable names it.
+    Configuration,
+    CommandLine,
 }
 
 /// Runs the command and returns its exit code. `problems` are those of the configuration.
@@ -88,7 +124,8 @@ fn check(args: &DoctorArgs, problems: &[ConfigError]) -> u8 {
     if let Err(error) = registry.get(&args.agent).map_err(UsageError::from) {
         return report_usage_error(&option_names::in_error(&error), error.hint());
     }
-    let code = inspect(&Runtime::builder().registry(registry).build(), args);
+    let runtime = Runtime::builder().registry(registry).build();
+    let code = if args.fix { fix::main(&runtime, args) } else { inspect(&runtime, args, &args.agent) };
     // A run would fail.
     if code == exit::SUCCESS && !problems.is_empty() { exit::FAILURE } else { code }
 }
@@ -115,7 +152,8 @@ fn sweep(runtime: &Runtime, args: &DoctorArgs) -> u8 {
     exit_code(&written, sweep.is_clean())
 }
 
-fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
+/// Prints the state of all agents. Returns the exit code for the chosen one.
+fn inspect(runtime: &Runtime, args: &DoctorArgs, chosen: &str) -> u8 {
     let found = match build_tokio() {
         Ok(tokio) => tokio.block_on(inspect_all(runtime, args)),
         Err(error) => return report_failure(&error),
@@ -133,7 +171,7 @@ fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
             .and_then(|()| ledger_report::write_survey(&mut stdout, &survey))
             .and_then(|()| restore_report::write_survey(&mut stdout, &files))
     };
-    let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(&args.agent));
+    let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(chosen));
     exit_code(&written, chosen.is_some_and(Inspection::can_run))
 }
 
@@ -148,10 +186,14 @@ fn exit_code(written: &io::Result<()>, is_ok: bool) -> u8 {
 async fn inspect_all(runtime: &Runtime, args: &DoctorArgs) -> Vec<Inspection> {
     let mut found = Vec::new();
     for name in runtime.registry().names() {
-        let cli_path = args.cli_path.as_deref().filter(|_| name.eq_ignore_ascii_case(&args.agent));
-        found.extend(runtime.inspect(name, cli_path).await.ok());
+        found.extend(inspect_one(runtime, args, name).await);
     }
     found
+}
+
+async fn inspect_one(runtime: &Runtime, args: &DoctorArgs, name: &str) -> Option<Inspection> {
+    let cli_path = args.cli_path.as_deref().filter(|_| name.eq_ignore_ascii_case(&args.agent));
+    runtime.inspect(name, cli_path).await.ok()
 }
 
 fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, verbose: bool) -> io::Result<()> {
