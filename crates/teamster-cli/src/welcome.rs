@@ -49,6 +49,7 @@ fn line(agent: &'static str, state: Readiness) -> Printable {
 /// Returns what to type next.
 fn next(states: &[(&'static str, Readiness)]) -> Vec<Printable> {
     let command = |text: Printable| printable!("  {}", text.styled(NEXT));
+    let fix = printable!("Or answer y to each step: {}", Printable::from("teamster doctor --fix").styled(NEXT));
     let best = states.iter().rev().max_by_key(|(_, state)| *state);
     match best {
         Some((agent, Readiness::Ready)) => vec![
@@ -60,10 +61,12 @@ fn next(states: &[(&'static str, Readiness)]) -> Vec<Printable> {
             printable!("Next: log in to {}. {}.", *agent, sentence(vendor::login(agent).unwrap_or_default())),
             "Then:".into(),
             command("teamster chat".into()),
+            fix,
         ],
         _ => vec![
             "Next: install one of them, for example:".into(),
             command(vendor::install("claude").unwrap_or_default()),
+            fix,
         ],
     }
 }
@@ -100,6 +103,7 @@ mod tests {
 
         Next: install one of them, for example:
           npm install -g @anthropic-ai/claude-code
+        Or answer y to each step: teamster doctor --fix
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NotInstalled, NoCredentials, NotInstalled, NotInstalled]), @r"
@@ -113,12 +117,13 @@ mod tests {
         Next: log in to codex. Run `codex login`, or set CODEX_API_KEY.
         Then:
           teamster chat
+        Or answer y to each step: teamster doctor --fix
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NoCredentials, NotInstalled, Ready, Ready]), @r"
         Teamster runs AI agent CLIs with one interface.
 
-          ! claude    installed, no login found: run `claude` and type /login, or set ANTHROPIC_API_KEY
+          ! claude    installed, no login found: run `claude auth login`, or set ANTHROPIC_API_KEY
           – codex     not installed: npm install -g @openai/codex
           ✓ gemini    ready
           ✓ opencode  ready
