@@ -28,8 +28,10 @@ fn the_status_is_below_the_output_while_the_agent_works_and_gone_at_the_end() {
             command.env("NO_COLOR", "1");
         }
         let mut terminal = Terminal::start(&command, size);
-        terminal.wait_for("claude · ");
-        terminal.wait_for("Line");
+        terminal.wait_until("the status is below the answer", |screen| {
+            let answer = screen.find("Line");
+            answer.is_some() && answer < screen.find("claude · answering")
+        });
         let name = format!("working_{}x{}{}", size.0, size.1, if color { "" } else { "_without_color" });
         assert_snapshot!(name.as_str(), terminal.styled_snapshot());
         std::fs::write(&go, "").unwrap();
