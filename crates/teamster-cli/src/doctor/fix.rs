@@ -6,9 +6,11 @@ use rustix::termios::{QueueSelector, tcflush};
 use teamster::{Inspection, Runtime};
 use tokio::sync::oneshot;
 
+use super::args::{AgentOrigin, DoctorArgs};
+use super::inspection::{inspect, inspect_one, verdict};
+use super::login;
 use super::npm::{self, NpmError};
 use super::step::Step;
-use super::{AgentOrigin, DoctorArgs, inspect, inspect_one, login, verdict};
 use crate::exit;
 use crate::option_names;
 use crate::printable::{Printable, printable};
@@ -28,7 +30,8 @@ enum Outcome {
 
 /// Executes the steps that the user accepts, and prints the state of all agents. Returns the exit code.
 pub(super) fn main(runtime: &Runtime, args: &DoctorArgs) -> u8 {
-    if !args.yes && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+    let can_ask = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if !(args.yes || can_ask) {
         let hint = "--yes installs and updates without asking";
         return report_usage_error(&"--fix asks before each step, so it needs a terminal".into(), Some(hint.into()));
     }

@@ -133,7 +133,7 @@ mod tests {
             panic!("a fault in the chat with {terminal:?}");
         }
         let mut command = Command::new(std::env::current_exe().unwrap());
-        let name = "chat::terminal::tests::a_panic_restores_the_terminal_before_its_message";
+        let name = "terminal::settings::tests::a_panic_restores_the_terminal_before_its_message";
         command.args(["--exact", name, "--nocapture"]).env(CHILD, "1");
         let process = PtyProcess::new(command).unwrap();
         let (mut sent, mut terminal) = (Vec::new(), process.get_file_handle().unwrap());

@@ -22,7 +22,7 @@ use crate::runtime::report_usage_error;
 /// Sum tokens and cost of earlier runs
 ///
 /// Reads the usage journal, to which run, chat and session append a line for each run or turn. The journal is off unless
-/// the setting usage_journal names a file. It contains no prompts and no answers.
+/// the setting `usage_journal` names a file. It contains no prompts and no answers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct UsageArgs {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_time_is_a_duration_back_from_now_or_a_day() {
-        assert_eq!(since("7d"), Ok(Since::Ago(Duration::from_secs(7 * 24 * 3600))));
+        assert_eq!(since("7d"), Ok(Since::Ago(Duration::from_hours(7 * 24))));
         assert_eq!(since("2026-11-24"), Ok(Since::Day(jiff::civil::date(2026, 11, 24))));
         for text in ["", "7", "yesterday", "2026-13-01", "2026-11-24T07:00:00", "20261124"] {
             assert!(since(text).is_err(), "{text}");

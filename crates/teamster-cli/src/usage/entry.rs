@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use teamster::RunResult;
 use teamster::event::{ErrorCode, Usage, UsageScope};
 use teamster::request::{Conversation, RunRequest};
+use teamster::text::UntrustedText;
 
 use crate::path_text::path_text;
 
@@ -84,7 +85,7 @@ impl Subject {
 impl Entry {
     /// Creates the entry of a run that has ended now.
     pub(super) fn new(subject: &Subject, result: &RunResult) -> Self {
-        let model = result.model.as_ref().map(|model| model.as_str()).or(subject.model.as_deref());
+        let model = result.model.as_ref().map(UntrustedText::as_str).or(subject.model.as_deref());
         let now = Timestamp::now();
         Self {
             version: VERSION,

@@ -159,7 +159,9 @@ mod tests {
     fn totals(by: By, since: Option<&str>, entries: &[Entry]) -> Totals {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let mut totals = Totals::new(by, since.map(|since| since.parse().unwrap()), zone);
-        entries.iter().for_each(|entry| totals.add(entry));
+        for entry in &entries {
+            totals.add(entry);
+        }
         totals
     }
 
