@@ -159,7 +159,7 @@ mod tests {
     fn totals(by: By, since: Option<&str>, entries: &[Entry]) -> Totals {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let mut totals = Totals::new(by, since.map(|since| since.parse().unwrap()), zone);
-        for entry in &entries {
+        for entry in entries {
             totals.add(entry);
         }
         totals
