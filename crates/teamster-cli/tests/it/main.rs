@@ -25,5 +25,7 @@ mod session;
 mod signals;
 mod status;
 mod surroundings;
+mod tour;
 mod umask;
 mod welcome;
+mod workspace;

@@ -3,12 +3,16 @@
 //! Input that arrives during a turn is handled between two steps and during a pause.
 
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Map;
 
 use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
 use super::steps::{CommandRun, ProviderFailure, Step, ToolUse, Turn};
+
+/// The time between two checks whether a file exists.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Plays each turn when its prompt arrives. Returns the exit code.
 pub(super) fn run(turns: &[Turn], dialect: &mut dyn CliDialect) -> io::Result<i32> {
@@ -51,6 +55,11 @@ fn run_steps(steps: &[Step], prompt: &str, calls: &mut u32, dialect: &mut dyn Cl
                     return Ok(StepsEnd::Turn(TurnEnd::Interrupted));
                 }
             }
+            Step::WaitForFile(file) => {
+                if interrupted_before_file(dialect, file)? {
+                    return Ok(StepsEnd::Turn(TurnEnd::Interrupted));
+                }
+            }
             Step::Run(_) | Step::Tool(_) => {
                 *calls += 1;
                 if !use_tool(step, *calls, dialect)? {
@@ -69,14 +78,15 @@ fn run_steps(steps: &[Step], prompt: &str, calls: &mut u32, dialect: &mut dyn Cl
 /// Performs a tool call. Returns `false` if the turn was interrupted meanwhile.
 fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Result<bool> {
     let id = format!("call_{number}");
-    let (call, output, exit, ask) = match step {
-        Step::Run(CommandRun { command, output, exit, ask }) => {
+    let (call, output, exit, ask, file) = match step {
+        Step::Run(CommandRun { command, output, exit, ask, wait_for_file }) => {
             let input = Map::from_iter([("command".to_owned(), command.as_str().into())]);
-            (ToolCall { id, name: dialect.shell_tool().to_owned(), input, is_command: true }, output, *exit, *ask)
+            let call = ToolCall { id, name: dialect.shell_tool().to_owned(), input, is_command: true };
+            (call, output, *exit, *ask, wait_for_file.as_deref())
         }
         Step::Tool(ToolUse { name, input, output, failed, ask }) => {
             let call = ToolCall { id, name: name.clone(), input: input.clone(), is_command: false };
-            (call, output, i32::from(*failed), *ask)
+            (call, output, i32::from(*failed), *ask, None)
         }
         _ => return Ok(true),
     };
@@ -94,9 +104,24 @@ fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Resul
             }
         },
     };
+    if let Some(file) = file.filter(|_| allowed)
+        && interrupted_before_file(dialect, file)?
+    {
+        return Ok(false);
+    }
     let outcome = if allowed { ToolOutcome::Done { output, exit } } else { ToolOutcome::Denied };
     dialect.finish_tool_call(&call, outcome)?;
     Ok(true)
+}
+
+/// Waits until the file exists. Returns whether the host interrupts the turn.
+fn interrupted_before_file(dialect: &mut dyn CliDialect, file: &Path) -> io::Result<bool> {
+    while !file.exists() {
+        if interrupted_before(dialect, Instant::now() + CHECK_INTERVAL)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Waits for input until the deadline. Returns whether the host interrupts the turn.
