@@ -3,7 +3,7 @@
 use vt100::{Cell, Color, Screen};
 
 /// A part of a row with one style.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// The column in which it starts, from 0.
     pub column: u16,
