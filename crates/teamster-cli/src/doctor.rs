@@ -27,7 +27,7 @@ const NAME: Style = Style::new().bold();
 /// Prints for each agent whether it is ready, and otherwise what to do. Only the names of credentials are printed, never
 /// their values. No model is called. The exit code is 1 if the chosen agent cannot run.
 ///
-/// It also prints how many runs of this user are live, and how many were left by crashes. --sweep only removes the
+/// It also prints how many runs of this user are live, and how many were left by crashes, if there are any. --sweep only removes the
 /// latter; its exit code is 1 if something remains.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed")]
@@ -130,8 +130,8 @@ fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
         write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
         write_text(&mut stdout, &found, runtime.registry(), args.verbose)
-            .and_then(|()| ledger_report::write_survey(&mut stdout, &survey))
-            .and_then(|()| restore_report::write_survey(&mut stdout, &files))
+            .and_then(|()| ledger_report::write_survey(&mut stdout, &survey, args.verbose))
+            .and_then(|()| restore_report::write_survey(&mut stdout, &files, args.verbose))
     };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(&args.agent));
     exit_code(&written, chosen.is_some_and(Inspection::can_run))
@@ -169,7 +169,10 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, v
     Ok(())
 }
 
-/// Returns one line: whether the agent can be used, and what to do if not.
+/// The start of a line that is aligned with the details of the line before.
+const REMEDY: &str = "\n                           ";
+
+/// Returns whether the agent can be used, and what to do if not.
 fn verdict(inspection: &Inspection) -> Printable {
     let agent = inspection.agent.as_str();
     let version = inspection
@@ -183,12 +186,12 @@ fn verdict(inspection: &Inspection) -> Printable {
         }
         Some(problem) => ("✗", BAD, "cannot run", option_names::in_message(problem)),
         None if inspection.credentials.is_empty() && vendor::login(agent).is_some() => {
-            let login = Printable::from(vendor::login(agent).unwrap_or_default());
-            ("!", CAUTION, "no login found", Printable::join([login].into_iter().chain(version), "; "))
+            let login = vendor::login(agent).map(Printable::from);
+            ("!", CAUTION, "no login found", Printable::join(version.into_iter().chain(login), REMEDY))
         }
         None if inspection.version_status == Some(VersionStatus::Older) => {
             let install = vendor::install(agent);
-            ("!", CAUTION, "too old", Printable::join(version.into_iter().chain(install), ": "))
+            ("!", CAUTION, "too old", Printable::join(version.into_iter().chain(install), REMEDY))
         }
         None => {
             let credentials = inspection.credentials.iter().map(|name| Printable::exact(name));

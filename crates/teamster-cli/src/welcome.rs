@@ -37,10 +37,7 @@ fn screen(states: &[(&'static str, Readiness)]) -> Printable {
 fn line(agent: &'static str, state: Readiness) -> Printable {
     let (mark, style, text): (_, _, Printable) = match state {
         Readiness::Ready => ("✓", GOOD, "ready".into()),
-        Readiness::NoCredentials => {
-            let login = vendor::login(agent).unwrap_or_default();
-            ("!", CAUTION, printable!("installed, no login found: {}", login))
-        }
+        Readiness::NoCredentials => ("!", CAUTION, "installed, no login found".into()),
         _ => ("–", ABSENT, printable!("not installed: {}", vendor::install(agent).unwrap_or_default())),
     };
     printable!("  {} {:<9} {}", Printable::from(mark).styled(style), agent, text)
@@ -106,7 +103,7 @@ mod tests {
         Teamster runs AI agent CLIs with one interface.
 
           – claude    not installed: npm install -g @anthropic-ai/claude-code
-          ! codex     installed, no login found: run `codex login`, or set CODEX_API_KEY
+          ! codex     installed, no login found
           – gemini    not installed: npm install -g @google/gemini-cli
           – opencode  not installed: npm install -g opencode-ai
 
@@ -118,7 +115,7 @@ mod tests {
         assert_snapshot!(shown([NoCredentials, NotInstalled, Ready, Ready]), @r"
         Teamster runs AI agent CLIs with one interface.
 
-          ! claude    installed, no login found: run `claude` and type /login, or set ANTHROPIC_API_KEY
+          ! claude    installed, no login found
           – codex     not installed: npm install -g @openai/codex
           ✓ gemini    ready
           ✓ opencode  ready

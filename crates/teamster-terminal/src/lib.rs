@@ -20,7 +20,7 @@ use rustix::termios::LocalModes;
 pub use vt100;
 
 pub use replaced::{replaced, steady};
-pub use style::{Span, spans, text_with_styles};
+pub use style::{Span, rows, spans, text_with_styles};
 
 /// The columns and rows of a terminal.
 pub type Size = (u16, u16);

@@ -61,6 +61,13 @@ fn style_of(cell: &Cell) -> Vec<&'static str> {
     color.into_iter().chain(attributes).collect()
 }
 
+/// Returns the rows of a screen. In contrast to the screen's contents, a wrapped line is several rows.
+pub fn rows(screen: &Screen) -> String {
+    let rows = spans(screen);
+    let rows = rows.iter().map(|row| row.iter().map(|span| span.text.as_str()).collect::<String>());
+    rows.map(|row| row.trim_end_matches(' ').to_owned()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
 /// Returns the text on a screen with its styles: `<red bold>text<>`.
 pub fn text_with_styles(screen: &Screen) -> String {
     let mut text = String::new();

@@ -19,7 +19,7 @@ impl Chat<'_> {
         let mut show_all = false;
         let reply = loop {
             let FormattedRequest { text, .. } = prompt.format(show_all, width_of_stdout());
-            self.message(text);
+            self.message(printable!("\n{}", text));
             match self.permission_reply(&prompt).await? {
                 Reply::ShowAll => show_all = true,
                 reply => break reply,
@@ -55,7 +55,7 @@ impl Chat<'_> {
             Ok(()) => {
                 let (scope, rule) = (scope(rule), Printable::exact(rule));
                 let text = printable!(
-                    "  allowed until this session ends: {} (rule {}); /permission lists it and takes it back",
+                    "  allowed until this session ends: {}\n  (rule {}; /permission revoke takes it back)",
                     scope,
                     rule
                 );

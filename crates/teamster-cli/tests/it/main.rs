@@ -23,6 +23,7 @@ mod recordings;
 mod screen;
 mod session;
 mod signals;
+mod states;
 mod status;
 mod surroundings;
 mod tour;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use teamster::event::{PermissionRequest, ToolKind};
 
+use crate::path_text::home_relative;
 use crate::printable::{Printable, printable};
 
 /// Returns the title. Names that the agent or a server chose are quoted, so that none of them can look like the title.
 pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path) -> Printable {
-    let (agent, place) = (Printable::exact(agent), short(directory));
+    let (agent, place) = (Printable::exact(agent), home_relative(directory));
     let tool = quoted(request.tool_name.as_str());
     if let Some(server) = &request.server {
         return printable!("Allow {} to call the tool {} of the MCP server {}?", agent, tool, quoted(server.as_str()));
@@ -36,14 +37,4 @@ pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path) 
 /// Returns a text as a JSON string.
 fn quoted(text: &str) -> Printable {
     Printable::exact(&serde_json::Value::from(text).to_string())
-}
-
-/// Shortens the home directory to `~`.
-fn short(directory: &Path) -> Printable {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-    match home.and_then(|home| directory.strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
-        Some(rest) => printable!("~/{}", rest),
-        None => printable!("{}", directory),
-    }
 }

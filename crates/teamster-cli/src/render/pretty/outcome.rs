@@ -18,15 +18,18 @@ pub(super) fn mark(result: &ToolResult) -> (Printable, Style) {
     }
 }
 
-/// Returns why a call failed; `None` if it did not, or if that is unknown.
-pub(super) fn error(result: &ToolResult) -> Option<Printable> {
+/// Returns why a call failed; `None` if it did not, or if that is unknown. It contains no line that [`output`] returns.
+pub(super) fn error(result: &ToolResult, shown: ToolOutput) -> Option<Printable> {
     if result.is_error != Some(true) {
         return None;
     }
-    let first = text(result).lines().map(Printable::message).find(|line| !line.is_empty());
+    let text = text(result);
+    let first = text.lines().map(Printable::message).find(|line| !line.is_empty());
     Some(match (result.exit_code, first) {
-        (Some(code), Some(first)) => printable!("exit code {}: {}", code, first),
-        (Some(code), None) => printable!("exit code {}", code),
+        (Some(code), Some(first)) if shown_lines(result, &text, shown).is_empty() => {
+            printable!("exit code {}: {}", code, first)
+        }
+        (Some(code), _) => printable!("exit code {}", code),
         (None, Some(first)) => first,
         (None, None) => "failed".into(),
     })
@@ -34,13 +37,9 @@ pub(super) fn error(result: &ToolResult) -> Option<Printable> {
 
 /// Returns the output of a tool, as far as the option permits. Other lines are counted.
 pub(super) fn output(result: &ToolResult, shown: ToolOutput, width: usize) -> Vec<Printable> {
-    let most = match shown {
-        ToolOutput::None => return Vec::new(),
-        ToolOutput::Short => SHORT_LINES,
-        ToolOutput::Full => usize::MAX,
-    };
+    let most = if shown == ToolOutput::Short { SHORT_LINES } else { usize::MAX };
     let text = text(result);
-    let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
+    let lines = shown_lines(result, &text, shown);
     let hidden = lines.len().saturating_sub(most);
     // The end of an output is more informative than its start.
     let each = |line: &&str| {
@@ -49,6 +48,22 @@ pub(super) fn output(result: &ToolResult, shown: ToolOutput, width: usize) -> Ve
     };
     let count = (hidden > 0).then(|| printable!("… {} more lines", hidden));
     count.into_iter().chain(lines.iter().skip(hidden).map(each)).collect()
+}
+
+/// Returns the lines of an output that are shown below the call. The line of the call has the only line of an error, and the
+/// first one if there is no exit code.
+fn shown_lines<'a>(result: &ToolResult, text: &'a str, shown: ToolOutput) -> Vec<&'a str> {
+    if shown == ToolOutput::None {
+        return Vec::new();
+    }
+    let mut lines: Vec<&str> = text.trim_matches('\n').lines().collect();
+    if shown == ToolOutput::Short && result.is_error == Some(true) {
+        let is_only = lines.len() == 1;
+        if is_only || result.exit_code.is_none() {
+            lines = lines.into_iter().skip(1).collect();
+        }
+    }
+    lines
 }
 
 /// Returns the output without what an agent adds for its model: tags, and a line with the exit code.
@@ -83,11 +98,26 @@ mod tests {
             ("<tool_use_error>File does not exist.</tool_use_error>", None, "File does not exist."),
             ("", None, "failed"),
         ] {
-            let error = error(&result(output, Some(true), code)).unwrap();
+            let error = error(&result(output, Some(true), code), ToolOutput::Short).unwrap();
             assert_eq!(error.as_str(), expected);
         }
-        assert_eq!(error(&result("x", Some(false), Some(0))), None);
+        assert_eq!(error(&result("x", Some(false), Some(0)), ToolOutput::Short), None);
         assert_eq!(mark(&result("x", None, None)).0.as_str(), "done");
+    }
+
+    #[test]
+    fn no_line_of_an_error_is_shown_twice() {
+        for (output_text, code, shown, expected) in [
+            ("boom", Some(3), ToolOutput::Short, "exit code 3: boom"),
+            ("one\ntwo", Some(3), ToolOutput::Short, "exit code 3|one|two"),
+            ("one\ntwo", Some(3), ToolOutput::None, "exit code 3: one"),
+            ("one\ntwo", None, ToolOutput::Short, "one|two"),
+            ("boom", Some(3), ToolOutput::Full, "exit code 3|boom"),
+        ] {
+            let result = result(output_text, Some(true), code);
+            let lines = error(&result, shown).into_iter().chain(output(&result, shown, 40));
+            assert_eq!(Printable::join(lines, "|").as_str(), expected);
+        }
     }
 
     #[test]

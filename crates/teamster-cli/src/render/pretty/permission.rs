@@ -89,7 +89,9 @@ impl Pretty {
         if is_known {
             return Ok(());
         }
-        let why = answered.message.as_ref().map(|why| printable!(": {}", Printable::message(why))).unwrap_or_default();
+        // That a run cannot ask needs no further words.
+        let message = answered.message.as_ref().filter(|_| answered.by != AnsweredBy::Unattended);
+        let why = message.map(|why| printable!(": {}", Printable::message(why))).unwrap_or_default();
         let words = printable!("{} {} {}{}", tool, decision(answered), answer_source(answered), why);
         if allows {
             self.line(Kind::Work, 0, &[(&printable!("  ✓ {}", words), DIM)], out)?;

@@ -42,7 +42,7 @@ impl Pretty {
         let Some(call) = self.calls.remove(&result.tool_id) else { return Ok(()) };
         let elapsed = Some(now.saturating_duration_since(call.since)).filter(|time| *time >= NOTICEABLE);
         let took = elapsed.map(closing::duration);
-        let error = outcome::error(result);
+        let error = outcome::error(result, self.tool_output);
         let (mark, style) = outcome::mark(result);
         let open = match &self.open {
             OpenLine::Call { tool, columns } if *tool == result.tool_id => Some(*columns),
