@@ -30,6 +30,7 @@ fn screen(states: &[(&'static str, Readiness)]) -> Printable {
     lines.extend(states.iter().map(|(agent, state)| line(agent, *state)));
     lines.push(Printable::default());
     lines.extend(next(states));
+    lines.push(Printable::default());
     lines.push("All commands and options: teamster --help".into());
     Printable::join(lines, "\n")
 }
@@ -97,6 +98,7 @@ mod tests {
 
         Next: install one of them, for example:
           npm install -g @anthropic-ai/claude-code
+
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NotInstalled, NoCredentials, NotInstalled, NotInstalled]), @r"
@@ -110,6 +112,7 @@ mod tests {
         Next: log in to codex. Run `codex login`, or set CODEX_API_KEY.
         Then:
           teamster chat
+
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NoCredentials, NotInstalled, Ready, Ready]), @r"
@@ -123,6 +126,7 @@ mod tests {
         Next, with gemini:
           teamster run 'What does this project do?'
           teamster chat
+
         All commands and options: teamster --help
         ");
     }

@@ -85,8 +85,10 @@ mod tests {
     fn what_differs_between_two_runs_is_replaced_and_nothing_else() {
         for (text, expected) in [
             ("⠙ claude · running npm test · 12 s · 860 tokens", "⠿ claude · running npm test · N s · 860 tokens"),
-            ("1 turn · $0.0018 · 0.4s · session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4",
-             "1 turn · $0.0018 · Ns · session 00000000-0000-0000-0000-000000000000"),
+            (
+                "1 turn · $0.0018 · 0.4s · session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4",
+                "1 turn · $0.0018 · Ns · session 00000000-0000-0000-0000-000000000000",
+            ),
             ("● Run npm test<green>  ✓<dim> 0.3s", "● Run npm test<green>  ✓"),
             ("● Run npm test  done 0.3s\n✓ Run ls (0.1s)", "● Run npm test  done\n✓ Run ls"),
             ("retrying in 4 s (429)", "retrying in N s (429)"),

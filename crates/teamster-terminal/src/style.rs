@@ -30,8 +30,7 @@ fn spans_of_row(screen: &Screen, row: u16) -> Vec<Span> {
         if cell.is_wide_continuation() {
             continue;
         }
-        let (text, style) =
-            if cell.has_contents() { (cell.contents(), style_of(cell)) } else { (" ", Vec::new()) };
+        let (text, style) = if cell.has_contents() { (cell.contents(), style_of(cell)) } else { (" ", Vec::new()) };
         match spans.last_mut() {
             Some(last) if last.style == style => last.text.push_str(text),
             _ => spans.push(Span { column, text: text.to_owned(), style }),

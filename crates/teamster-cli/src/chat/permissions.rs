@@ -7,18 +7,19 @@ use super::answer::Typed;
 use super::command::name_of;
 use super::request::{FormattedRequest, Prompt, Reply, scope};
 use super::state::{Chat, End};
+use crate::live_area::Size;
 use crate::printable::{Printable, printable};
-use crate::render::width_of_stdout;
 
 impl Chat<'_> {
     /// Asks the user to answer a permission request.
     pub(super) async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
         let rule = self.session.suggest_rule(request);
         let (agent, directory) = (self.plan.agent.clone(), self.directory.clone());
-        let prompt = Prompt { agent: &agent, request, directory: &directory, rule: rule.as_deref() };
+        let Size { columns, rows } = Size::of_stdout();
+        let prompt = Prompt { agent: &agent, request, directory: &directory, rule: rule.as_deref(), rows };
         let mut show_all = false;
         let reply = loop {
-            let FormattedRequest { text, .. } = prompt.format(show_all, width_of_stdout());
+            let FormattedRequest { text, .. } = prompt.format(show_all, columns);
             self.message(printable!("\n{}", text));
             match self.permission_reply(&prompt).await? {
                 Reply::ShowAll => show_all = true,
@@ -42,7 +43,10 @@ impl Chat<'_> {
         loop {
             match self.read_answer("  allow? ".into()).await? {
                 Typed::Line(line) => match prompt.answer(&line) {
-                    Reply::Invalid(why) => self.message(printable!("  {}", why)),
+                    Reply::Invalid(why) => {
+                        let columns = Size::of_stdout().columns;
+                        self.message(printable!("  {}", why).wrapped(columns, 2));
+                    }
                     reply => return Ok(reply),
                 },
                 Typed::Interrupted | Typed::Ended => return Ok(Reply::Deny { reason: None }),

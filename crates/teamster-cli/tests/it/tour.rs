@@ -9,8 +9,8 @@ mod svg;
 
 use std::path::Path;
 
-use page::Page;
 use crate::workspace::Workspace;
+use page::Page;
 
 /// The largest picture, in bytes.
 const MAX_PICTURE: usize = 60_000;

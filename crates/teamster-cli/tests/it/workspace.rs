@@ -9,17 +9,15 @@ use tempfile::TempDir;
 /// The directories of other programs, such as Git.
 const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The file that a scenario in the project waits for: `waitForFile = "../go"`.
-const GO: &str = "home/dev/go";
-
 /// A root directory with `home/dev`, the project `home/dev/app`, and `bin`.
 pub(crate) struct Workspace {
     root: TempDir,
 }
 
 impl Workspace {
+    /// The length of its path is always the same, since some lines are wrapped.
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir_in("/tmp").unwrap();
         for name in ["bin", "home/dev/app"] {
             std::fs::create_dir_all(root.path().join(name)).unwrap();
         }
@@ -77,11 +75,6 @@ impl Workspace {
     fn set_up(&self, command: &mut Command) {
         command.env("HOME", self.path("home/dev")).env("TEAMSTER_LEDGER_DIR", self.path("ledger"));
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").current_dir(self.project());
-    }
-
-    /// Lets the agent continue.
-    pub(crate) fn go(&self) {
-        std::fs::write(self.path(GO), "").unwrap();
     }
 
     /// Replaces the path of the root, which differs each time.

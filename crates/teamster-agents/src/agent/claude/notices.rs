@@ -47,12 +47,17 @@ pub(super) fn task(line: &SystemLine) -> Warning {
 
 fn api_retry(line: &SystemLine) -> Warning {
     let error = match &line.error {
-        Some(Value::String(text)) => text.clone(),
-        _ => "error".to_owned(),
+        Some(Value::String(text)) => format!(" ({text})"),
+        _ => String::new(),
     };
-    let status = line.error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
-    let message = format!("the agent's vendor failed ({error}, {status}); the agent retries");
-    let mut warning = Warning::new(WarningCode::Retrying, message);
+    let reason = match line.error_status {
+        Some(status) => format!("status {status} of the vendor{error}"),
+        None => format!("no answer of the vendor{error}"),
+    };
+    let mut warning = Warning::new(WarningCode::Retrying, format!("the agent calls the model again: {reason}"));
+    if let Some(status) = line.error_status {
+        warning = warning.with("status", status);
+    }
     if let Some(attempt) = line.attempt {
         warning = warning.with("attempt", attempt);
     }

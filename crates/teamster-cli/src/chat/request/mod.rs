@@ -14,14 +14,20 @@ use anstyle::{AnsiColor, Style};
 use teamster::event::PermissionRequest;
 
 use self::fields::Fields;
+use crate::path_text::home_relative;
 use crate::printable::{Printable, folded, printable};
 use crate::render::pretty::diff;
 
-/// The number of lines of a call that are shown by default.
-const LINES: usize = 24;
+/// The smallest and the largest number of lines of a call that are shown at first.
+const MIN_LINES: usize = 5;
+const MAX_LINES: usize = 24;
+/// The rows of a terminal for the title and the keys of a request, and for what is above and below it.
+const OTHER_ROWS: usize = 12;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const KEY: Style = AnsiColor::Cyan.on_default();
+/// The indentation of further lines of the text of a key.
+const KEY_INDENT: usize = 6;
 
 /// The agents' names for a command, a path, and the old and new text of a change.
 const COMMAND: &[&str] = &["command", "cmd"];
@@ -40,6 +46,8 @@ pub(super) struct Prompt<'a> {
     pub(super) directory: &'a Path,
     /// The rule that "always" adds; `None` if only this call can be allowed.
     pub(super) rule: Option<&'a str>,
+    /// The number of rows of the terminal.
+    pub(super) rows: usize,
 }
 
 /// A formatted permission request.
@@ -67,19 +75,22 @@ pub(super) enum Reply {
 
 impl Prompt<'_> {
     /// Formats the request: a title, the call as the agent wrote it, and the keys. Every character is shown literally or as
-    /// an escape. Unless `show_all` is set, only the first [`LINES`] lines of the call are shown, and the others are counted.
+    /// an escape. Unless `show_all` is set, only the lines that fit the terminal are shown, and the others are counted.
     pub(super) fn format(&self, show_all: bool, width: usize) -> FormattedRequest {
         let mut lines = self.details(width);
         let count = lines.len();
-        let rest = if show_all { Vec::new() } else { lines.split_off(count.min(LINES)) };
+        let most = self.rows.saturating_sub(OTHER_ROWS).clamp(MIN_LINES, MAX_LINES);
+        let rest = if show_all { Vec::new() } else { lines.split_off(count.min(most)) };
         let hidden = (!rest.is_empty()).then(|| {
             let characters = |line: &Printable| line.without_styles().as_str().trim_start().chars().count();
             printable!("{} more lines, {} characters", rest.len(), rest.iter().map(characters).sum::<usize>())
         });
-        let title = title::title(self.agent, self.request, self.directory).styled(TITLE);
+        let title = title::title(self.agent, self.request, self.directory).styled(TITLE).wrapped(width, 2);
         let note =
             hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden).styled(TITLE));
-        let lines = [title].into_iter().chain(lines).chain(note).chain(self.keys(hidden.as_ref()));
+        let lines = [title].into_iter().chain(lines).chain(note);
+        let keys = self.keys(hidden.as_ref());
+        let lines = lines.chain(keys.iter().map(|key| key.wrapped(width, KEY_INDENT)));
         FormattedRequest { text: Printable::join(lines, "\n"), hidden }
     }
 
@@ -175,6 +186,7 @@ pub(super) fn scope(rule: &str) -> Printable {
         Some(inner) => match (inner.strip_suffix(":*"), inner.strip_prefix("domain:")) {
             (Some(prefix), _) => printable!("`{} *`", Printable::exact(prefix)),
             (_, Some(host)) => printable!("every address of {}", Printable::exact(host)),
+            _ if inner.starts_with('/') => printable!("exactly `{}`", home_relative(Path::new(inner))),
             _ => printable!("exactly `{}`", Printable::exact(inner)),
         },
         None => printable!("every call of {}", Printable::exact(rule)),

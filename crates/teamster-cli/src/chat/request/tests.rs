@@ -14,7 +14,7 @@ fn bash(command: &str) -> PermissionRequest {
 }
 
 fn prompt<'a>(request: &'a PermissionRequest, rule: Option<&'a str>) -> Prompt<'a> {
-    Prompt { agent: "claude", request, directory: Path::new("/project"), rule }
+    Prompt { agent: "claude", request, directory: Path::new("/project"), rule, rows: 36 }
 }
 
 /// Returns the text of a request without styles.
@@ -108,7 +108,8 @@ fn nothing_of_a_call_is_hidden() {
 
 #[test]
 fn names_that_an_agent_or_a_server_chose_are_quoted_in_the_title() {
-    let title = |request: &PermissionRequest| text(request).lines().next().unwrap().to_owned();
+    let title =
+        |request: &PermissionRequest| text(request).split_once("\n    ").unwrap().0.replace("\n  ", " ");
     let mut asked = request(ToolKind::Mcp, "mcp__files__write", json!({}));
     asked.server = Some("a\"? \u{1b}[1m".into());
     assert_eq!(

@@ -12,6 +12,9 @@ pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path) 
     let (agent, place) = (Printable::exact(agent), home_relative(directory));
     let tool = quoted(request.tool_name.as_str());
     if let Some(server) = &request.server {
+        let prefix = format!("mcp__{}__", server.as_str());
+        let name = request.tool_name.as_str();
+        let tool = quoted(name.strip_prefix(&prefix).unwrap_or(name));
         return printable!("Allow {} to call the tool {} of the MCP server {}?", agent, tool, quoted(server.as_str()));
     }
     if let Some(permission) = &request.permission

@@ -47,7 +47,7 @@ fn tools_of_an_mcp_server() {
     ● calc: image  ✓ 0.1s
 
     42; the second call failed, the third was an image.
-    claude-opus-4-8 · 4 turns · 700 in / 160 out (200 cached) · $0.0071 · 2.3s
+    claude-opus-4-8 · 4 turns · 700 in (200 cached) / 160 out · $0.0071 · 2.3s
     session 37dbea23-eb3e-44a3-8f92-63a39a53e952
     ");
 }
@@ -73,7 +73,7 @@ fn subagents_at_work_together() {
     ✓ Agent Worker B (0.7s)
 
     Both reported.
-    claude-opus-4-8 · 3 turns · 1.0k in / 240 out (300 cached) · $0.0106 · 2.3s
+    claude-opus-4-8 · 3 turns · 1.0k in (300 cached) / 240 out · $0.0106 · 2.3s
     session 45560e01-e55a-4220-ab63-c388dee79fdd
     ");
 }
@@ -88,7 +88,7 @@ fn a_connection_that_broke() {
     ↺ the last message is retracted: the answer starts again
 
     Whole answer.
-    claude-opus-4-8 · 1 turn · 175 in / 40 out (50 cached) · $0.0018 · 2.3s
+    claude-opus-4-8 · 1 turn · 175 in (50 cached) / 40 out · $0.0018 · 2.3s
     session a2c622ce-ed0d-435f-a9a0-fb2b621da098
     ");
 }

@@ -145,7 +145,13 @@ fn questions_and_plans() {
 fn the_lines_around_a_conversation() {
     check(
         &[
-            State { name: "chat_open", scenario: "{ say = \"Hi.\" }", keys: &[], shown: &["Ctrl-D quits", "· ask ·"], ..CHAT },
+            State {
+                name: "chat_open",
+                scenario: "{ say = \"Hi.\" }",
+                keys: &[],
+                shown: &["Ctrl-D quits", "· ask ·"],
+                ..CHAT
+            },
             State {
                 name: "chat_help",
                 scenario: "{ say = \"Hi.\" }",
@@ -167,7 +173,14 @@ fn the_lines_around_a_conversation() {
                 end: End::Exit(0),
                 ..CHAT
             },
-            State { name: "chat_not_installed", args: &["chat", "--agent", "gemini"], keys: &[], shown: &[], end: End::Exit(127), ..CHAT },
+            State {
+                name: "chat_not_installed",
+                args: &["chat", "--agent", "gemini"],
+                keys: &[],
+                shown: &[],
+                end: End::Exit(127),
+                ..CHAT
+            },
         ],
         prepare,
     );

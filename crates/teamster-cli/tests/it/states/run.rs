@@ -148,7 +148,12 @@ const RETRY: &str = "read -r opening; read -r prompt; head -n 2 CAPTURE; \
 fn an_agent_that_has_not_started_or_calls_the_model_again() {
     check(
         &[
-            State { name: "run_starting", scenario: "read -r opening; cat > /dev/null", shown: &["starting · N s"], ..RUN },
+            State {
+                name: "run_starting",
+                scenario: "read -r opening; cat > /dev/null",
+                shown: &["starting · N s"],
+                ..RUN
+            },
             State { name: "run_retrying", scenario: RETRY, shown: &["retrying in "], ..RUN },
         ],
         |workspace, state| {

@@ -5,8 +5,7 @@ use std::process::Command;
 use super::{End, State, check};
 use crate::workspace::Workspace;
 
-const START: State =
-    State { name: "", agent: "", scenario: "", args: &[], keys: &[], shown: &[], end: End::Exit(0) };
+const START: State = State { name: "", agent: "", scenario: "", args: &[], keys: &[], shown: &[], end: End::Exit(0) };
 
 /// Installs the programs that a state names, with the version that each of them prints, and sets its variables.
 fn prepare(workspace: &Workspace, state: &State) -> Command {
@@ -50,17 +49,13 @@ fn the_verdicts_of_doctor() {
     check(
         &[
             State { name: "doctor_nothing_installed", end: End::Exit(1), ..DOCTOR },
+            State { name: "doctor_ready", scenario: "claude=2.1.197_(Claude_Code) ANTHROPIC_API_KEY=k", ..DOCTOR },
             State {
-                name: "doctor_ready",
-                scenario: "claude=2.1.197_(Claude_Code) ANTHROPIC_API_KEY=k",
+                name: "doctor_no_login",
+                scenario: "claude=2.1.197_(Claude_Code) codex=codex-cli_0.169.0",
                 ..DOCTOR
             },
-            State { name: "doctor_no_login", scenario: "claude=2.1.197_(Claude_Code) codex=codex-cli_0.169.0", ..DOCTOR },
-            State {
-                name: "doctor_too_old",
-                scenario: "claude=1.0.3_(Claude_Code) ANTHROPIC_API_KEY=k",
-                ..DOCTOR
-            },
+            State { name: "doctor_too_old", scenario: "claude=1.0.3_(Claude_Code) ANTHROPIC_API_KEY=k", ..DOCTOR },
             State { name: "doctor_cannot_run", scenario: "claude ANTHROPIC_API_KEY=k", end: End::Exit(1), ..DOCTOR },
             State {
                 name: "doctor_verbose",

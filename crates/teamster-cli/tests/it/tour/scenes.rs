@@ -86,7 +86,9 @@ pub(super) fn denied(workspace: &Workspace, page: &mut Page<'_>) {
          { say = \"I may not run `npm publish` here, so nothing is published.\" }]\n",
     );
     page.section("A denied permission");
-    page.prose("A run cannot ask. What its permissions do not allow is denied, and the last lines say how to allow it:");
+    page.prose(
+        "A run cannot ask. What its permissions do not allow is denied, and the last lines say how to allow it:",
+    );
     page.run("teamster run 'Publish the package'");
 }
 

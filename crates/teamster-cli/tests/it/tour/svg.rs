@@ -85,7 +85,10 @@ fn animations(sets: &[&Vec<usize>], frames: &[Frame]) -> String {
             was_visible = Some(is_visible);
         }
         let time = total as f64 / 10.0;
-        _ = writeln!(animated, ".f{class}{{animation:f{class} {time:.1}s step-end infinite}}@keyframes f{class}{{{steps}}}");
+        _ = writeln!(
+            animated,
+            ".f{class}{{animation:f{class} {time:.1}s step-end infinite}}@keyframes f{class}{{{steps}}}"
+        );
     }
     format!("{hidden}@media (prefers-reduced-motion:no-preference){{\n{animated}}}\n")
 }

@@ -12,7 +12,6 @@ mod source;
 mod table;
 #[cfg(test)]
 mod tests;
-mod wrap;
 
 use self::code_block::CodeBlock;
 use self::layout::layout;
