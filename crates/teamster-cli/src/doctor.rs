@@ -13,7 +13,7 @@ use crate::config::{self, ConfigError};
 use crate::option_names;
 use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
-use crate::render::{self, write_error};
+use crate::render::{self, width_of_stdout, write_error};
 use crate::runtime::{build_tokio, report_failure, report_usage_error};
 use crate::{exit, ledger_report, restore_report, vendor};
 
@@ -169,8 +169,8 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, v
     Ok(())
 }
 
-/// The start of a line that is aligned with the details of the line before.
-const REMEDY: &str = "\n                           ";
+/// The start of a line that is aligned with the state in the line before.
+const REMEDY: &str = "\n            ";
 
 /// Returns whether the agent can be used, and what to do if not.
 fn verdict(inspection: &Inspection) -> Printable {
@@ -203,6 +203,9 @@ fn verdict(inspection: &Inspection) -> Printable {
     printable!("{} {} {} {}", mark, name.styled(NAME), state, detail)
 }
 
+/// The indentation of further lines of a detail.
+const DETAIL_INDENT: usize = 17;
+
 /// Writes what `--verbose` adds: the program, the credentials and the features.
 fn write_details(out: &mut impl Write, inspection: &Inspection, registry: &Registry) -> io::Result<()> {
     if let Some(program) = &inspection.program {
@@ -216,7 +219,7 @@ fn write_details(out: &mut impl Write, inspection: &Inspection, registry: &Regis
         let names = unsupported(&inspection.agent, registry, rejected);
         if !names.is_empty() {
             let names = Printable::join(names.into_iter().map(Printable::from), ", ");
-            printable!("    {:<11}  {}", title, names).write_line(out)?;
+            printable!("    {:<11}  {}", title, names).wrapped(width_of_stdout(), DETAIL_INDENT).write_line(out)?;
         }
     }
     Ok(())

@@ -38,6 +38,8 @@ pub struct Terminal {
     input: std::fs::File,
     emulator: Arc<Mutex<Emulator>>,
     reader: Option<JoinHandle<()>>,
+    /// The longest time that a condition may take to come true.
+    limit: Duration,
 }
 
 struct Emulator {
@@ -85,7 +87,14 @@ impl Terminal {
             }
         });
         let input = process.get_file_handle().unwrap();
-        Self { process, input, emulator, reader: Some(reader) }
+        Self { process, input, emulator, reader: Some(reader), limit: BOUND }
+    }
+
+    /// Sets the longest time of each wait, in place of [`BOUND`].
+    #[must_use]
+    pub fn with_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
     }
 
     /// Sends keys.
@@ -128,7 +137,7 @@ impl Terminal {
     pub fn wait_until(&self, what: &str, condition: impl Fn(&str) -> bool) {
         let shown = std::cell::RefCell::new(String::new());
         let met = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            until(what, || {
+            until_within(self.limit, what, || {
                 *shown.borrow_mut() = self.text();
                 condition(&shown.borrow())
             });
@@ -139,7 +148,7 @@ impl Terminal {
     /// Waits for the end of the command. Returns its exit code.
     pub fn wait_for_exit(&mut self) -> i32 {
         let mut code = None;
-        until("the command ends", || {
+        until_within(self.limit, "the command ends", || {
             // The status can be read only once after the exit.
             match self.process.status() {
                 Some(WaitStatus::Exited(_, found)) => code = Some(found),
@@ -190,10 +199,14 @@ impl Drop for Terminal {
 }
 
 /// Waits until a condition is met. Panics after [`BOUND`].
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_within(BOUND, what, condition);
+}
+
+fn until_within(limit: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
-        assert!(begin.elapsed() < BOUND, "not in time: {what}");
+        assert!(begin.elapsed() < limit, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -3,10 +3,13 @@
 /// The length of the text of a UUID.
 const UUID_LENGTH: usize = 36;
 
-/// Replaces each duration by `N` with its unit, each frame of a spinner by `⠿`, and each UUID by zeros. Removes the duration
+/// The start of the ids of OpenCode's sessions.
+const SESSION_PREFIX: &str = "ses_";
+
+/// Replaces each duration by `N` with its unit, each frame of a spinner by `⠿`, and each id of a session by zeros. Removes the duration
 /// of a tool call, which is shown only if it is long.
 pub fn steady(text: &str) -> String {
-    let text = without_uuids(text);
+    let text = without_session_ids(&without_uuids(text));
     let mut steady = String::new();
     let mut rest = text.as_str();
     while !rest.is_empty() {
@@ -69,6 +72,18 @@ fn without_uuids(text: &str) -> String {
     replaced
 }
 
+/// Replaces the ids of OpenCode's sessions.
+fn without_session_ids(text: &str) -> String {
+    let mut parts = text.split(SESSION_PREFIX);
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let id = part.len() - part.trim_start_matches(|character: char| character.is_ascii_alphanumeric()).len();
+        let (id, rest) = part.split_at(id);
+        replaced.extend([SESSION_PREFIX, &"0".repeat(id.len()), rest]);
+    }
+    replaced
+}
+
 fn is_uuid(text: &str) -> bool {
     let is_hyphen = |at| matches!(at, 8 | 13 | 18 | 23);
     let fits = |(at, character): (usize, char)| {
@@ -91,6 +106,7 @@ mod tests {
             ),
             ("● Run npm test<green>  ✓<dim> 0.3s", "● Run npm test<green>  ✓"),
             ("● Run npm test  done 0.3s\n✓ Run ls (0.1s)", "● Run npm test  done\n✓ Run ls"),
+            ("--resume ses_dff927d83ffeURFK)", "--resume ses_0000000000000000)"),
             ("retrying in 4 s (429)", "retrying in N s (429)"),
             ("the 3 tests take 2 seconds", "the 3 tests take 2 seconds"),
         ] {

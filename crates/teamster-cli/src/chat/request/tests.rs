@@ -108,8 +108,7 @@ fn nothing_of_a_call_is_hidden() {
 
 #[test]
 fn names_that_an_agent_or_a_server_chose_are_quoted_in_the_title() {
-    let title =
-        |request: &PermissionRequest| text(request).split_once("\n    ").unwrap().0.replace("\n  ", " ");
+    let title = |request: &PermissionRequest| text(request).split_once("\n    ").unwrap().0.replace("\n  ", " ");
     let mut asked = request(ToolKind::Mcp, "mcp__files__write", json!({}));
     asked.server = Some("a\"? \u{1b}[1m".into());
     assert_eq!(
