@@ -2,10 +2,12 @@
 //!
 //! The command is the one that was built together with these tests (`cargo nextest run --workspace`).
 
+#![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
+
 mod screen;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster_conformance::{Agent, agent_tests};
 use teamster_testkit::provider::Scenario;
 
@@ -15,12 +17,18 @@ agent_tests! {
     a_run_shows_a_command_and_its_result: all,
     a_chat_asks_before_a_command: all,
     a_command_that_fails_is_shown_as_failed: all,
+    a_tool_that_fails_is_shown_as_failed: [gemini],
     an_edit_is_shown_as_a_diff: [claude],
 }
 
 /// A model that calls the shell tool, and then answers.
 fn shell_then_text(agent: &Agent, command: &str) -> Scenario {
     let (tool, input) = agent.shell(command);
+    call_then_text(agent, tool, input)
+}
+
+/// A model that calls a tool, and then answers.
+fn call_then_text(agent: &Agent, tool: &str, input: Value) -> Scenario {
     let answer = "**Done.** The file is `made`.";
     Scenario::new().reply(agent.reply().tool(tool, input)).reply(agent.reply().text(answer))
 }
@@ -33,8 +41,15 @@ async fn a_run_shows_a_command_and_its_result(agent: &Agent) -> Result<()> {
 }
 
 async fn a_chat_asks_before_a_command(agent: &Agent) -> Result<()> {
-    let env = agent.test_env(shell_then_text(agent, "touch made")).await?;
-    let keys = &[("Ctrl-D quits", "Make a file\r"), ("allow? ", "y\r"), ("The file is made.", "\u{4}")];
+    let (tool, mut input) = agent.shell("touch made");
+    if agent.name == "codex" {
+        // It runs other commands in its sandbox, without a request.
+        input["sandbox_permissions"] = "require_escalated".into();
+        input["justification"] = "Outside of the sandbox?".into();
+    }
+    let env = agent.test_env(call_then_text(agent, tool, input)).await?;
+    // The closing line of the turn ends in the tokens of both replies.
+    let keys = &[("Ctrl-D quits", "Make a file\r"), ("allow? ", "y\r"), (" / 80 out", "\u{4}")];
     let script = Script { args: &["chat", "--permission", "ask"], keys, code: 0 };
     let screen = play(agent, &env, script).await?;
     assert!(env.home().join("app/made").exists(), "the command ran:\n{screen}");
@@ -42,11 +57,19 @@ async fn a_chat_asks_before_a_command(agent: &Agent) -> Result<()> {
     Ok(())
 }
 
+/// Gemini CLI does not report whether a command failed, so its mark is neutral.
 async fn a_command_that_fails_is_shown_as_failed(agent: &Agent) -> Result<()> {
     let env = agent.test_env(shell_then_text(agent, "echo it breaks >&2; exit 3")).await?;
     let script = Script { args: &["run", "--permission", "full", "Break it"], keys: &[], code: 0 };
     let screen = play(agent, &env, script).await?;
     insta::assert_snapshot!(format!("failed_command_{}", agent.name), screen);
+    Ok(())
+}
+
+async fn a_tool_that_fails_is_shown_as_failed(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(call_then_text(agent, "read_file", json!({"file_path": "none.js"}))).await?;
+    let script = Script { args: &["run", "Read it"], keys: &[], code: 0 };
+    insta::assert_snapshot!(format!("failed_tool_{}", agent.name), play(agent, &env, script).await?);
     Ok(())
 }
 

@@ -16,6 +16,8 @@ const MAX_INDENT: usize = 40;
 /// Formats the difference of two texts, with all unchanged lines.
 pub(crate) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
     let diff = TextDiff::from_lines(old, new);
+    // A part of a line has no line end, before and after the change.
+    let differs = old.ends_with('\n') != new.ends_with('\n');
     let mut lines = Vec::new();
     for change in diff.iter_all_changes() {
         let (sign, style) = match change.tag() {
@@ -24,7 +26,7 @@ pub(crate) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
             ChangeTag::Equal => (' ', UNCHANGED),
         };
         lines.extend(line(sign, change.value(), style, width));
-        if change.missing_newline() && change.tag() != ChangeTag::Equal {
+        if differs && change.missing_newline() && change.tag() != ChangeTag::Equal {
             lines.push(Printable::from("      (no line end at the end)").styled(PLACE));
         }
     }
@@ -84,6 +86,7 @@ mod tests {
     fn a_difference_shows_the_changed_lines_and_the_others() {
         let shown = plain(&of_texts("one\ntwo\nthree\n", "one\n2\n\tmore\nthree\n", 80));
         assert_eq!(shown, ["      one", "    - two", "    + 2", "    + →   more", "      three"]);
+        assert_eq!(plain(&of_texts("a", "b", 80)), ["    - a", "    + b"]);
         let shown = plain(&of_texts("a", "b\n", 80));
         assert_eq!(shown, ["    - a", "      (no line end at the end)", "    + b"]);
     }

@@ -10,6 +10,9 @@ use crate::printable::{Printable, printable};
 /// The number of lines of an output that `--tool-output short` shows.
 const SHORT_LINES: usize = 4;
 
+/// What an agent writes for its model if a command has no output (Claude Code 2.1.197, OpenCode 1.18.33).
+const NO_OUTPUT: [&str; 2] = ["(Bash completed with no output)", "(no output)"];
+
 /// Returns the mark of a call that did not fail. An agent may not know whether a command failed (Gemini CLI 0.61.0).
 pub(super) fn mark(result: &ToolResult) -> (Printable, Style) {
     match result.is_error {
@@ -71,6 +74,9 @@ fn text(result: &ToolResult) -> String {
     let text = result.output.as_str();
     let text = text.trim().strip_prefix("<tool_use_error>").unwrap_or(text);
     let text = text.trim_end().strip_suffix("</tool_use_error>").unwrap_or(text);
+    if NO_OUTPUT.contains(&text.trim()) {
+        return String::new();
+    }
     let exit = result.exit_code.map(|code| (format!("Exit code {code}"), format!("exit code {code}")));
     let first = text.lines().next().unwrap_or_default();
     match exit {
@@ -127,6 +133,9 @@ mod tests {
             Printable::join(lines, "|").as_str().to_owned()
         };
         assert_eq!(shown(ToolOutput::None), "");
+        for nothing in NO_OUTPUT {
+            assert!(output(&result(nothing, Some(false), None), ToolOutput::Full, 40).is_empty());
+        }
         assert_eq!(shown(ToolOutput::Short), "… 2 more lines|3|4|5|⟦ESC⟧[31m6");
         assert_eq!(shown(ToolOutput::Full), "1|2|3|4|5|⟦ESC⟧[31m6");
     }
