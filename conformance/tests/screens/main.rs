@@ -48,8 +48,8 @@ async fn a_chat_asks_before_a_command(agent: &Agent) -> Result<()> {
         input["justification"] = "Outside of the sandbox?".into();
     }
     let env = agent.test_env(call_then_text(agent, tool, input)).await?;
-    // The closing line of the turn ends in the tokens of both replies.
-    let keys = &[("Ctrl-D quits", "Make a file\r"), ("allow? ", "y\r"), (" / 80 out", "\u{4}")];
+    // The closing line of the turn ends in its duration.
+    let keys = &[("Ctrl-D quits", "Make a file\r"), ("allow? ", "y\r"), (" · Ns", "\u{4}")];
     let script = Script { args: &["chat", "--permission", "ask"], keys, code: 0 };
     let screen = play(agent, &env, script).await?;
     assert!(env.home().join("app/made").exists(), "the command ran:\n{screen}");

@@ -30,7 +30,7 @@ pub(crate) async fn play(agent: &Agent, env: &TestEnv, script: Script) -> Result
     let screen = tokio::task::spawn_blocking(move || {
         let mut terminal = Terminal::start(&command, SIZE).with_limit(LIMIT);
         for (before, keys) in script.keys {
-            terminal.wait_for(before);
+            terminal.wait_for_steady(before);
             terminal.press(keys);
         }
         let code = terminal.wait_for_exit();

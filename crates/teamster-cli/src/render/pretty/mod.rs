@@ -207,7 +207,7 @@ impl Pretty {
             _ => Printable::default(),
         };
         let delay = figure("delayMs").map(Duration::from_millis).filter(|delay| *delay >= NOTICEABLE);
-        let delay = delay.map(|delay| printable!(" in {}", closing::duration(delay))).unwrap_or_default();
+        let delay = delay.map(|delay| printable!(", in {}", closing::duration(delay))).unwrap_or_default();
         self.caution("↻", &printable!("{}{}{}", Printable::message(&warning.message), delay, attempt), out)
     }
 

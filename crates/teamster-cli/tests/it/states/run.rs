@@ -141,7 +141,7 @@ fn the_end_of_a_failed_run() {
 
 /// Claude Code's announcement that it calls the model again, and the lines before it.
 const RETRY: &str = "read -r opening; read -r prompt; head -n 2 CAPTURE; \
-    echo '{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":600000,\
+    echo '{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":59000,\
     \"error_status\":429,\"error\":\"rate_limit\"}'; cat > /dev/null";
 
 #[test]
