@@ -11,7 +11,7 @@ use teamster_terminal::{Terminal, steady, text_with_styles};
 const SIZE: (u16, u16) = (80, 40);
 
 /// The time limit of each wait. A real CLI is slow to start on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// What a person types.
 #[derive(Clone, Copy)]

@@ -61,7 +61,8 @@ fn screens(state: &State, prepare: Prepare) -> String {
         };
         let ([styled, text], [_, plain]) = (of_color(true), of_color(false));
         let plain = if plain == text { "(the same text)" } else { plain.as_str() };
-        all += &format!("== {columns}x{rows}\n{styled}\n\n== {columns}x{rows} without color\n{plain}\n\n");
+        let size = format!("== {columns}x{rows}");
+        all.extend([&size, "\n", &styled, "\n\n", &size, " without color\n", plain, "\n\n"]);
     }
     all
 }

@@ -67,7 +67,7 @@ impl Workspace {
     pub(crate) fn line(&self, line: &str) -> Command {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "printf '$ %s\\n' \"$1\"; eval \"$1\"", "sh", line]);
-        command.env_clear().env("PATH", format!("{}:{SYSTEM}", self.path("bin").display()));
+        command.env_clear().env("PATH", format!("{}:{SYSTEM}", self.path("bin").to_str().unwrap()));
         self.set_up(&mut command);
         command
     }

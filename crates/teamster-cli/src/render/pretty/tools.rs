@@ -47,9 +47,10 @@ impl Pretty {
         let Some(call) = self.calls.remove(&result.tool_id) else { return Ok(()) };
         let elapsed = Some(now.saturating_duration_since(call.since)).filter(|time| *time >= NOTICEABLE);
         let took = elapsed.map(closing::duration);
-        let error = match call.is_denied && result.is_error != Some(false) {
-            true => Some("denied".into()),
-            false => outcome::error(result, self.tool_output),
+        let error = if call.is_denied && result.is_error != Some(false) {
+            Some("denied".into())
+        } else {
+            outcome::error(result, self.tool_output)
         };
         if call.is_hidden && error.is_none() {
             return Ok(());

@@ -31,7 +31,7 @@ fn the_work_of_an_agent() {
             State { name: "run_thinking", scenario: "HOLD", shown: &["thinking · N s"], ..RUN },
             State {
                 name: "run_answering",
-                scenario: "{ say = \"I look at the *parser* first.\\n\\nThen\" }, HOLD",
+                scenario: "{ say = \"I read the *parser* first.\\n\\nThen\" }, HOLD",
                 shown: &["Then", "answering · N s · 215 tokens"],
                 ..RUN
             },

@@ -30,7 +30,7 @@ impl<'a> Recorder<'a> {
 
     /// Waits until all texts are on the screen, and adds it as a frame at this number of seconds. It is shown for some tenths
     /// of a second.
-    pub(super) fn frame(&mut self, shown: &[&str], seconds: u32, tenths: usize) {
+    pub(super) fn frame(&mut self, shown: &[&str], seconds: u32, tenths: u32) {
         let what = format!("{shown:?} is on the screen");
         self.terminal.wait_until(&what, |screen| {
             let screen = teamster_terminal::steady(screen);
@@ -40,13 +40,13 @@ impl<'a> Recorder<'a> {
     }
 
     /// Waits for the end of the command, adds the last frame, and returns the text on the screen and the frames.
-    pub(super) fn finish(mut self, seconds: u32, tenths: usize) -> (String, Vec<Frame>) {
+    pub(super) fn finish(mut self, seconds: u32, tenths: u32) -> (String, Vec<Frame>) {
         assert_eq!(self.terminal.wait_for_exit(), 0, "{}", self.terminal.text());
         self.add(seconds, tenths);
         (self.terminal.text(), self.frames)
     }
 
-    fn add(&mut self, seconds: u32, tenths: usize) {
+    fn add(&mut self, seconds: u32, tenths: u32) {
         let mut rows = spans(&self.terminal.screen());
         for span in rows.iter_mut().flatten() {
             span.text = plausible(&self.workspace.neutral(&span.text), seconds);

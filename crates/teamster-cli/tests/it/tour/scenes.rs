@@ -25,7 +25,7 @@ pub(super) fn first_screens(workspace: &Workspace, page: &mut Page<'_>) {
     page.run("teamster doctor");
 }
 
-const FIX: &str = r##"
+const FIX: &str = r#"
 [[turns]]
 steps = [
   { waitForFile = "../go1" },
@@ -40,7 +40,7 @@ steps = [
 - All 3 tests pass.
 """ },
 ]
-"##;
+"#;
 
 /// Returns the picture of a run.
 pub(super) fn first_run(workspace: &Workspace, page: &mut Page<'_>) -> String {
@@ -87,12 +87,12 @@ pub(super) fn denied(workspace: &Workspace, page: &mut Page<'_>) {
     );
     page.section("A denied permission");
     page.prose(
-        "A run cannot ask. What its permissions do not allow is denied, and the last lines say how to allow it:",
+        "A run cannot ask. What its permissions do not allow is denied, and the last lines name the options that allow it:",
     );
     page.run("teamster run 'Publish the package'");
 }
 
-const PUBLISH: &str = r##"
+const PUBLISH: &str = r#"
 [[turns]]
 steps = [
   { waitForFile = "../go4" },
@@ -101,7 +101,7 @@ steps = [
   { run = { command = "npm publish --dry-run", output = "+ app@1.0.1\n", ask = true } },
   { say = "Version **1.0.1** is ready: `npm publish` would upload 3 files." },
 ]
-"##;
+"#;
 
 /// Returns the picture of a chat.
 pub(super) fn conversation(workspace: &Workspace, page: &mut Page<'_>) -> String {
@@ -134,7 +134,7 @@ pub(super) fn resumed(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"You asked for a patch release. The version is 1.0.1, and nothing is published yet.\" }]\n",
     );
     page.section("Later");
-    page.prose("`--continue` goes on with the newest conversation of the directory, and `--resume ID` with any other:");
+    page.prose("`--continue` resumes the newest conversation of the directory, and `--resume ID` with any other:");
     page.run("teamster run --continue 'Where were we?'");
 }
 
@@ -151,5 +151,5 @@ pub(super) fn profile(workspace: &Workspace, page: &mut Page<'_>) {
          append_system_prompt = \"Review the change. Do not edit files.\"\nmax_turns = 20\nEND",
     );
     page.run("teamster config show --profile review");
-    page.run("teamster run --profile review 'Look at the last commit'");
+    page.run("teamster run --profile review 'Review the last commit'");
 }

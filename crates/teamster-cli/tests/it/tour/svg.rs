@@ -21,17 +21,18 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',mon
 pub(super) struct Frame {
     pub(super) rows: Vec<Vec<Span>>,
     /// How long it is shown, in tenths of a second.
-    pub(super) tenths: usize,
+    pub(super) tenths: u32,
 }
 
 /// Draws the frames, one after another and again from the first. Without animations, the last is shown.
 pub(super) fn draw(title: &str, columns: u16, frames: &[Frame]) -> String {
-    let rows = frames.iter().filter_map(|frame| frame.rows.iter().rposition(|row| !row.is_empty())).max();
+    let last_row = |frame: &Frame| frame.rows.iter().rposition(|row| !row.is_empty());
+    let rows = frames.iter().filter_map(last_row).max().and_then(|row| u16::try_from(row + 1).ok());
     let (width, height) =
-        (f64::from(columns) * CELL.0 + 2.0 * MARGIN, (rows.unwrap_or_default() as f64 + 1.0) * CELL.1 + 2.0 * MARGIN);
-    let mut visible: BTreeMap<(usize, &[Span]), Vec<usize>> = BTreeMap::new();
+        (f64::from(columns) * CELL.0 + 2.0 * MARGIN, f64::from(rows.unwrap_or_default()) * CELL.1 + 2.0 * MARGIN);
+    let mut visible: BTreeMap<(u16, &[Span]), Vec<usize>> = BTreeMap::new();
     for (number, frame) in frames.iter().enumerate() {
-        for (row, spans) in frame.rows.iter().enumerate().filter(|(_, spans)| !spans.is_empty()) {
+        for (row, spans) in (0..).zip(&frame.rows).filter(|(_, spans)| !spans.is_empty()) {
             visible.entry((row, spans.as_slice())).or_default().push(number);
         }
     }
@@ -50,7 +51,7 @@ pub(super) fn draw(title: &str, columns: u16, frames: &[Frame]) -> String {
     for ((row, spans), numbers) in &visible {
         let class = sets.iter().position(|set| *set == numbers).unwrap_or_default();
         let class = if numbers.len() == frames.len() { String::new() } else { format!(" class=\"f{class}\"") };
-        _ = write!(svg, "<text y=\"{:.0}\"{class}>", MARGIN + CELL.1 * (*row as f64 + 0.75));
+        _ = write!(svg, "<text y=\"{:.0}\"{class}>", MARGIN + CELL.1 * (f64::from(*row) + 0.75));
         spans.iter().for_each(|span| svg.push_str(&tspan(span)));
         svg.push_str("</text>\n");
     }
@@ -66,8 +67,8 @@ fn tspan(span: &Span) -> String {
 
 /// Returns the animation of each set of frames: hidden, except in its frames.
 fn animations(sets: &[&Vec<usize>], frames: &[Frame]) -> String {
-    let total: usize = frames.iter().map(|frame| frame.tenths).sum();
-    let start = |number: usize| frames.iter().take(number).map(|frame| frame.tenths).sum::<usize>();
+    let total: u32 = frames.iter().map(|frame| frame.tenths).sum();
+    let start = |number: usize| frames.iter().take(number).map(|frame| frame.tenths).sum::<u32>();
     let last = frames.len().saturating_sub(1);
     let (mut hidden, mut animated) = (String::new(), String::new());
     for (class, set) in sets.iter().enumerate().filter(|(_, set)| set.len() < frames.len()) {
@@ -80,11 +81,12 @@ fn animations(sets: &[&Vec<usize>], frames: &[Frame]) -> String {
             let is_visible = set.contains(&number);
             if was_visible != Some(is_visible) {
                 let value = if is_visible { "visible" } else { "hidden" };
-                _ = write!(steps, "{:.1}%{{visibility:{value}}}", 100.0 * start(number) as f64 / total as f64);
+                let percent = 100.0 * f64::from(start(number)) / f64::from(total);
+                _ = write!(steps, "{percent:.1}%{{visibility:{value}}}");
             }
             was_visible = Some(is_visible);
         }
-        let time = total as f64 / 10.0;
+        let time = f64::from(total) / 10.0;
         _ = writeln!(
             animated,
             ".f{class}{{animation:f{class} {time:.1}s step-end infinite}}@keyframes f{class}{{{steps}}}"
