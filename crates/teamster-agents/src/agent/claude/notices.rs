@@ -47,7 +47,7 @@ pub(super) fn task(line: &SystemLine) -> Warning {
 
 fn api_retry(line: &SystemLine) -> Warning {
     let error = match &line.error {
-        Some(Value::String(text)) => format!(" ({text})"),
+        Some(Value::String(text)) if text != "unknown" => format!(" ({text})"),
         _ => String::new(),
     };
     let reason = match line.error_status {
