@@ -17,6 +17,7 @@ mod test;
 mod tidy;
 mod tools;
 mod totals;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -57,6 +58,7 @@ enum Command {
     Fuzz(fuzz::Args),
     Soak(soak::Args),
     Tidy(tidy::Args),
+    Tour(tour::Args),
 }
 
 fn main() -> ExitCode {
@@ -86,6 +88,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Fuzz(args) => fuzz::run(args)?,
         Command::Soak(args) => soak::run(args)?,
         Command::Tidy(args) => tidy::run(args)?,
+        Command::Tour(args) => tour::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

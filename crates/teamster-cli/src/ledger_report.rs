@@ -8,8 +8,12 @@ use teamster::supervision::ledger::{KnownRun, LedgerError, Removed, Skipped, Sur
 use crate::path_text::path_text;
 use crate::printable::{Printable, chain, printable};
 
-/// Writes what the ledger contains.
-pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
+/// Writes what the ledger contains. If it is empty, only with `verbose`.
+pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey, verbose: bool) -> io::Result<()> {
+    let Survey { live, leftovers, skipped, problems, .. } = survey;
+    if !verbose && live.is_empty() && leftovers.is_empty() && skipped.is_empty() && problems.is_empty() {
+        return Ok(());
+    }
     printable!("runs: {} live", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
         0 => printable!(", nothing left by crashes"),

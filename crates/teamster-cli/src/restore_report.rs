@@ -10,8 +10,12 @@ use teamster::config::{ConfigError, Recovery, RestoreOutcome, Restored, Survey};
 use crate::path_text::path_text;
 use crate::printable::{Printable, chain, printable};
 
-/// Writes which files contain entries of runs.
-pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
+/// Writes which files contain entries of runs. If there are none, only with `verbose`.
+pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey, verbose: bool) -> io::Result<()> {
+    let Survey { live, leftovers, problems, .. } = survey;
+    if !verbose && live.is_empty() && leftovers.is_empty() && problems.is_empty() {
+        return Ok(());
+    }
     printable!("configuration files: {} changed for live runs", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
         0 => printable!(", nothing left by crashes"),

@@ -30,6 +30,7 @@ fn screen(states: &[(&'static str, Readiness)]) -> Printable {
     lines.extend(states.iter().map(|(agent, state)| line(agent, *state)));
     lines.push(Printable::default());
     lines.extend(next(states));
+    lines.push(Printable::default());
     lines.push("All commands and options: teamster --help".into());
     Printable::join(lines, "\n")
 }
@@ -37,10 +38,7 @@ fn screen(states: &[(&'static str, Readiness)]) -> Printable {
 fn line(agent: &'static str, state: Readiness) -> Printable {
     let (mark, style, text): (_, _, Printable) = match state {
         Readiness::Ready => ("✓", GOOD, "ready".into()),
-        Readiness::NoCredentials => {
-            let login = vendor::login(agent).unwrap_or_default();
-            ("!", CAUTION, printable!("installed, no login found: {}", login))
-        }
+        Readiness::NoCredentials => ("!", CAUTION, "installed, no login found".into()),
         _ => ("–", ABSENT, printable!("not installed: {}", vendor::install(agent).unwrap_or_default())),
     };
     printable!("  {} {:<9} {}", Printable::from(mark).styled(style), agent, text)
@@ -103,6 +101,7 @@ mod tests {
 
         Next: install one of them, for example:
           npm install -g @anthropic-ai/claude-code
+
         Or answer y to each step: teamster doctor --fix
         All commands and options: teamster --help
         ");
@@ -110,20 +109,21 @@ mod tests {
         Teamster runs AI agent CLIs with one interface.
 
           – claude    not installed: npm install -g @anthropic-ai/claude-code
-          ! codex     installed, no login found: run `codex login`, or set CODEX_API_KEY
+          ! codex     installed, no login found
           – gemini    not installed: npm install -g @google/gemini-cli
           – opencode  not installed: npm install -g opencode-ai
 
         Next: log in to codex. Run `codex login`, or set CODEX_API_KEY.
         Then:
           teamster chat
+
         Or answer y to each step: teamster doctor --fix
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NoCredentials, NotInstalled, Ready, Ready]), @r"
         Teamster runs AI agent CLIs with one interface.
 
-          ! claude    installed, no login found: run `claude auth login`, or set ANTHROPIC_API_KEY
+          ! claude    installed, no login found
           – codex     not installed: npm install -g @openai/codex
           ✓ gemini    ready
           ✓ opencode  ready
@@ -131,6 +131,7 @@ mod tests {
         Next, with gemini:
           teamster run 'What does this project do?'
           teamster chat
+
         All commands and options: teamster --help
         ");
     }

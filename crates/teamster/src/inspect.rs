@@ -207,7 +207,7 @@ impl Runtime {
             Ok(Some(line)) => {
                 number(&line).ok_or_else(|| format!("`--version` printed {line:?}, which is not a version"))
             }
-            Ok(None) => Err(format!("`--version` printed nothing and ended with {exit}")),
+            Ok(None) => Err(format!("`--version` printed nothing and {exit}")),
             Err(_) => Err(format!("`--version` printed nothing within {} s", VERSION_LIMIT.as_secs())),
         }
     }

@@ -172,7 +172,7 @@ impl Chat<'_> {
         }
         if let Some(id) = self.session.id() {
             let (agent, id) = (Printable::shell_word(&self.plan.agent), Printable::shell_word(id.as_str()));
-            self.message(printable!("to resume: teamster chat --agent {} --resume {}", agent, id));
+            self.message(printable!("to resume:\n  teamster chat --agent {} --resume {}", agent, id));
         }
         let flushed = self.page.flush();
         self.wait_for_writer(flushed).await

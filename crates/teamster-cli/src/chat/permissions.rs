@@ -7,19 +7,20 @@ use super::answer::{Attempt, Typed};
 use super::command::name_of;
 use super::request::{FormattedRequest, Prompt, Reply};
 use super::state::{Chat, End};
+use crate::live_area::Size;
 use crate::printable::{Printable, printable};
-use crate::render::width_of_stdout;
 
 impl Chat<'_> {
     /// Asks the user to answer a permission request.
     pub(super) async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
         let rule = self.session.suggest_rule(request);
         let (agent, directory) = (self.plan.agent.clone(), self.directory.clone());
-        let prompt = Prompt { agent: &agent, request, directory: &directory, rule: rule.as_deref() };
+        let Size { columns, rows } = Size::of_stdout();
+        let prompt = Prompt { agent: &agent, request, directory: &directory, rule: rule.as_deref(), rows };
         let mut show_all = false;
         let reply = loop {
-            let FormattedRequest { text, .. } = prompt.format(show_all, width_of_stdout());
-            self.message(text);
+            let FormattedRequest { text, .. } = prompt.format(show_all, columns);
+            self.message(printable!("\n{}", text));
             match self.permission_reply(&prompt).await? {
                 Reply::ShowAll => show_all = true,
                 reply => break reply,
@@ -45,7 +46,8 @@ impl Chat<'_> {
             match self.read_answer("  allow? ".into(), attempt).await? {
                 Typed::Line(line) => match prompt.answer(&line) {
                     Reply::Invalid(why) => {
-                        self.message(printable!("  {}", why));
+                        let columns = Size::of_stdout().columns;
+                        self.message(printable!("  {}", why).wrapped(columns, 2));
                         attempt = Attempt::Again;
                     }
                     reply => return Ok(reply),
@@ -60,7 +62,7 @@ impl Chat<'_> {
             Ok(()) => {
                 let rule = Printable::exact(rule);
                 let text = printable!(
-                    "  allowed until this session ends: {} (rule {}); /permission lists it and takes it back",
+                    "  allowed until this session ends: {}\n  (rule {}; /permission revoke takes it back)",
                     scope,
                     rule
                 );

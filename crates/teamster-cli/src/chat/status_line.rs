@@ -1,14 +1,13 @@
 //! The lines below the output: the input box, notices, and the status of the conversation.
 
-use std::path::Path;
-
 use anstyle::{AnsiColor, Style};
 
 use super::command::name_of;
 use super::state::Chat;
 use crate::input::View;
 use crate::live_area::{Content, Size};
-use crate::printable::{Printable, printable};
+use crate::path_text::home_relative;
+use crate::printable::Printable;
 
 const DIM: Style = Style::new().dimmed();
 const NOTICE: Style = AnsiColor::Yellow.on_default();
@@ -50,19 +49,9 @@ impl Chat<'_> {
             Some(Printable::exact(&self.plan.agent)),
             chosen.or_else(|| self.model.clone()),
             Some(name_of(self.plan.request.permissions.mode).into()),
-            Some(shortened(&self.directory)),
+            Some(home_relative(&self.directory)),
             self.totals.in_short(),
         ];
         Printable::join(parts.into_iter().flatten(), " · ")
-    }
-}
-
-/// Shortens the home directory to `~`.
-fn shortened(directory: &Path) -> Printable {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-    match home.and_then(|home| directory.strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
-        Some(rest) => printable!("~/{}", rest),
-        None => printable!("{}", directory),
     }
 }

@@ -32,15 +32,16 @@ impl UsageTotals {
         }
     }
 
-    /// Formats context, tokens and cost for the status line, if a turn has ended.
+    /// Formats context, tokens and cost for the status line, if a turn has used any.
     pub(super) fn in_short(&self) -> Option<Printable> {
         let usage = self.session.as_ref().unwrap_or(&self.run);
         let cached = [usage.cache_read_tokens, usage.cache_write_tokens].into_iter().flatten();
         let input = cached.fold(usage.input_tokens, u64::saturating_add);
         let tokens = printable!("{} in, {} out", count(input), count(usage.output_tokens));
-        let cost = self.cost_usd.map(|cost| printable!(" · {}", dollars(cost))).unwrap_or_default();
+        let cost = self.cost_usd.filter(|cost| *cost > 0.0);
+        let cost = cost.map(|cost| printable!(" · {}", dollars(cost))).unwrap_or_default();
         let context = self.context.as_ref().map(context).unwrap_or_default();
-        (self.turns > 0).then(|| printable!("{}{}{}", context, tokens, cost))
+        (self.turns > 0 && !usage.is_zero()).then(|| printable!("{}{}{}", context, tokens, cost))
     }
 
     /// Formats the totals as one line.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::path_text::path_text;
 use crate::printable::{Printable, printable};
+use crate::render::width_of_stdout;
 use crate::settings::{Assignment, Kind, Origin, Resolution, Setting};
 
 /// Writes the values in effect; with `all`, also the settings without a value.
@@ -19,14 +20,28 @@ pub(super) fn write(out: &mut impl Write, settings: &[Setting], resolution: &Res
                 None => continue,
             },
         };
-        let (key, value) = (Printable::exact(&setting.key), Printable::exact(&value));
-        printable!("{:<24} {:<32} {}", key, value, origin).write_line(out)?;
+        row(&Printable::exact(&setting.key), &Printable::exact(&value), &origin).write_line(out)?;
     }
     if let Some((file, is_used)) = &resolution.project {
         let state = if *is_used { "used" } else { "not used: its directory is not trusted" };
         printable!("project file: {} ({})", &file.path, state).write_line(out)?;
     }
     Ok(())
+}
+
+/// The columns of the keys, and of values that are not long.
+const KEY_COLUMNS: usize = 24;
+const VALUE_COLUMNS: usize = 24;
+
+/// Returns the row of a setting. An origin that does not fit gets a line of its own.
+fn row(key: &Printable, value: &Printable, origin: &Printable) -> Printable {
+    let columns = KEY_COLUMNS + value.columns().max(VALUE_COLUMNS) + origin.columns() + 2;
+    let end = if columns < width_of_stdout() {
+        printable!("{:<24} {}", value, origin)
+    } else {
+        printable!("{}\n{:<24} {}", value, "", origin)
+    };
+    printable!("{:<24} {}", key, end)
 }
 
 /// Returns the JSON document of the values in effect.

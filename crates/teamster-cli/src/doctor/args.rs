@@ -11,8 +11,8 @@ use crate::args::values;
 /// Prints for each agent whether it is ready, and otherwise what to do. Only the names of credentials are printed, never
 /// their values. No model is called. The exit code is 1 if the chosen agent cannot run.
 ///
-/// It also prints how many runs of this user are live, and how many were left by crashes. --sweep only removes the
-/// latter; its exit code is 1 if something remains.
+/// It also prints how many runs of this user are live, and how many were left by crashes, if there are any. --sweep only
+/// removes the latter; its exit code is 1 if something remains.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed")]
 pub(crate) struct DoctorArgs {

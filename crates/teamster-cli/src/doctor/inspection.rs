@@ -10,7 +10,7 @@ use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
 use super::args::DoctorArgs;
 use crate::option_names;
 use crate::printable::{Printable, printable};
-use crate::render;
+use crate::render::{self, width_of_stdout};
 use crate::runtime::{build_tokio, report_failure};
 use crate::{exit, ledger_report, restore_report, vendor};
 
@@ -35,8 +35,8 @@ pub(super) fn inspect(runtime: &Runtime, args: &DoctorArgs, chosen: &str) -> u8 
         write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
         write_text(&mut stdout, &found, runtime.registry(), args.verbose)
-            .and_then(|()| ledger_report::write_survey(&mut stdout, &survey))
-            .and_then(|()| restore_report::write_survey(&mut stdout, &files))
+            .and_then(|()| ledger_report::write_survey(&mut stdout, &survey, args.verbose))
+            .and_then(|()| restore_report::write_survey(&mut stdout, &files, args.verbose))
     };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(chosen));
     exit_code(&written, chosen.is_some_and(Inspection::can_run))
@@ -80,7 +80,10 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, v
     Ok(())
 }
 
-/// Returns one line: whether the agent can be used, and what to do if not.
+/// The start of a line that is aligned with the state in the line before.
+const REMEDY: &str = "\n            ";
+
+/// Returns whether the agent can be used, and what to do if not.
 pub(super) fn verdict(inspection: &Inspection) -> Printable {
     let agent = inspection.agent.as_str();
     let version = inspection
@@ -94,12 +97,12 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
         }
         Some(problem) => ("✗", BAD, "cannot run", option_names::in_message(problem)),
         None if inspection.credentials.is_empty() && vendor::login(agent).is_some() => {
-            let login = Printable::from(vendor::login(agent).unwrap_or_default());
-            ("!", CAUTION, "no login found", Printable::join([login].into_iter().chain(version), "; "))
+            let login = vendor::login(agent).map(Printable::from);
+            ("!", CAUTION, "no login found", Printable::join(version.into_iter().chain(login), REMEDY))
         }
         None if inspection.version_status == Some(VersionStatus::Older) => {
             let install = vendor::install(agent);
-            ("!", CAUTION, "too old", Printable::join(version.into_iter().chain(install), ": "))
+            ("!", CAUTION, "too old", Printable::join(version.into_iter().chain(install), REMEDY))
         }
         None => {
             let credentials = inspection.credentials.iter().map(|name| Printable::exact(name));
@@ -110,6 +113,9 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
     let name = printable!("{:<9}", Printable::exact(agent));
     printable!("{} {} {} {}", mark, name.styled(NAME), state, detail)
 }
+
+/// The indentation of further lines of a detail.
+const DETAIL_INDENT: usize = 17;
 
 /// Writes what `--verbose` adds: the program, the credentials and the features.
 fn write_details(out: &mut impl Write, inspection: &Inspection, registry: &Registry) -> io::Result<()> {
@@ -124,7 +130,7 @@ fn write_details(out: &mut impl Write, inspection: &Inspection, registry: &Regis
         let names = unsupported(&inspection.agent, registry, rejected);
         if !names.is_empty() {
             let names = Printable::join(names.into_iter().map(Printable::from), ", ");
-            printable!("    {:<11}  {}", title, names).write_line(out)?;
+            printable!("    {:<11}  {}", title, names).wrapped(width_of_stdout(), DETAIL_INDENT).write_line(out)?;
         }
     }
     Ok(())

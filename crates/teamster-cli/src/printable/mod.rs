@@ -9,6 +9,7 @@ mod fold;
 mod styled;
 #[cfg(test)]
 mod tests;
+mod wrap;
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -23,6 +24,7 @@ use teamster::text::UntrustedText;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub(crate) use fold::{GUTTER, folded};
+pub(crate) use wrap::{columns, wrap};
 
 /// Text that is safe to write to a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,6 +121,11 @@ impl Printable {
     /// Returns the lines, each with its line end.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Self> {
         self.0.split_inclusive('\n').map(|line| Self(line.to_owned()))
+    }
+
+    /// Removes the line end at the end.
+    pub(crate) fn without_line_end(&self) -> Self {
+        Self(self.0.strip_suffix('\n').unwrap_or(&self.0).to_owned())
     }
 
     /// Truncates a line to `room` columns and appends `…` if it was truncated. An escape is never split.

@@ -12,13 +12,22 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const INTERRUPTED: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
+/// The indentation of further lines of a message.
+const MESSAGE_INDENT: usize = 7;
+
 /// Writes why a run failed.
 pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &RunResult, agent: &str) {
     let (style, label) = match failure.code {
         ErrorCode::Aborted => (INTERRUPTED, "interrupted"),
         _ => (ERROR, "error"),
     };
-    let (message, code) = (message(&failure.message), Printable::exact(failure.code.as_str()));
+    let message = match failure.code {
+        ErrorCode::CliNotFound if is_usual_program(failure, agent) => {
+            printable!("{} is not installed", Printable::exact(agent))
+        }
+        _ => message(&failure.message),
+    };
+    let code = Printable::exact(failure.code.as_str());
     write_lines(err, style, label, &printable!("{} [{}]", message, code), hint(failure, result, agent).as_ref());
 }
 
@@ -52,11 +61,21 @@ pub(crate) fn write_notice(text: &Printable) {
 }
 
 fn write_lines(err: &mut dyn Write, style: Style, label: &'static str, message: &Printable, hint: Option<&Printable>) {
-    let _ = printable!("{}: {}", Printable::from(label).styled(style), message).write_line(err);
+    let message = printable!("{}: {}", Printable::from(label).styled(style), message);
+    let _ = at_words(&message).write_line(err);
     if let Some(hint) = hint {
-        let _ = printable!(" {}: {}", Printable::from("hint").styled(HINT), hint).write_line(err);
+        let hint = printable!(" {}: {}", Printable::from("hint").styled(HINT), hint);
+        let _ = at_words(&hint).write_line(err);
     }
     let _ = err.flush();
+}
+
+/// Wraps a message at the width of the terminal. In a file it stays one line.
+fn at_words(message: &Printable) -> Printable {
+    match terminal_size::terminal_size_of(std::io::stderr()) {
+        Some((width, _)) if width.0 > 0 => message.wrapped(usize::from(width.0), MESSAGE_INDENT),
+        _ => message.clone(),
+    }
 }
 
 fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable> {

@@ -36,7 +36,8 @@ enum Phase {
     Starting,
     Thinking,
     Answering,
-    /// The agent waits for an answer to a permission request or a question.
+    WaitingForPermission,
+    /// The agent waits for an answer to a question.
     WaitingForAnswer,
     /// The model is called again at this time, if the time is known.
     Retrying {
@@ -80,7 +81,8 @@ impl Status {
                 self.phase = Phase::Thinking;
             }
             Event::ToolResult(result) => self.calls.retain(|call| call.id != result.tool_id),
-            Event::PermissionRequest(_) | Event::Question(_) => self.phase = Phase::WaitingForAnswer,
+            Event::PermissionRequest(_) => self.phase = Phase::WaitingForPermission,
+            Event::Question(_) => self.phase = Phase::WaitingForAnswer,
             Event::RateLimit(limit) if limit.status == RateLimitStatus::Rejected => {
                 let until = limit.resets_at.as_ref().map(|time| Printable::exact(time));
                 self.phase = Phase::RateLimited { until };
@@ -104,7 +106,8 @@ impl Status {
 
     fn activity(&self, now: Instant) -> Printable {
         match (&self.phase, self.calls.last()) {
-            (Phase::WaitingForAnswer, _) => "waiting for permission".into(),
+            (Phase::WaitingForPermission, _) => "waiting for permission".into(),
+            (Phase::WaitingForAnswer, _) => "waiting for your answer".into(),
             (Phase::Retrying { at, reason }, _) => {
                 let wait = at.map(|at| at.saturating_duration_since(now)).filter(|wait| !wait.is_zero());
                 let wait = wait.map(|wait| printable!(" in {} s", wait.as_secs() + 1)).unwrap_or_default();

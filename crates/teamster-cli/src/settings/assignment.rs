@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::path_text::home_relative;
 use crate::printable::{Printable, printable};
 
 /// Where a value comes from.
@@ -24,9 +25,9 @@ impl Origin {
     /// Returns the origin as people write it.
     pub(crate) fn text(&self) -> Printable {
         match self {
-            Self::File { file, line, profile: None } => printable!("{}:{}", file, *line),
+            Self::File { file, line, profile: None } => printable!("{}:{}", home_relative(file), *line),
             Self::File { file, line, profile: Some(name) } => {
-                printable!("{}:{} (profile {})", file, *line, Printable::exact(name))
+                printable!("{}:{} (profile {})", home_relative(file), *line, Printable::exact(name))
             }
             Self::Machine => "the best one installed".into(),
             Self::Variable(name) => printable!("environment: {}", Printable::exact(name)),

@@ -53,12 +53,15 @@ pub(super) fn task(line: &SystemLine) -> Warning {
 
 fn api_retry(line: &SystemLine) -> Warning {
     let error = match &line.error {
-        Some(Value::String(text)) => text.clone(),
-        _ => "error".to_owned(),
+        Some(Value::String(text)) if text != "unknown" => format!(" ({text})"),
+        _ => String::new(),
     };
     let status = line.error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
     let message = format!("{} ({status}); the agent tries again", error.replace('_', " "));
     let mut warning = Warning::new(WarningCode::Retrying, message);
+    if let Some(status) = line.error_status {
+        warning = warning.with("status", status);
+    }
     if let Some(attempt) = line.attempt {
         warning = warning.with("attempt", attempt);
     }

@@ -20,11 +20,15 @@ use self::location::Location;
 use crate::printable::{GUTTER, Printable, folded, printable};
 use crate::render::pretty::diff;
 
-/// The number of lines of a call that are shown by default.
-const LINES: usize = 24;
+/// The smallest and the largest number of lines of a call that are shown at first.
+const MIN_LINES: usize = 5;
+const MAX_LINES: usize = 24;
+/// The rows of a terminal for the title and the keys of a request, and for what is above and below it.
+const OTHER_ROWS: usize = 12;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const KEY: Style = AnsiColor::Cyan.on_default();
+/// The indentation of further lines of the text of a key.
 
 /// The agents' names for a command, a path, and the old and new text of a change.
 const COMMAND: &[&str] = &["command", "cmd"];
@@ -45,6 +49,8 @@ pub(super) struct Prompt<'a> {
     pub(super) directory: &'a Path,
     /// The rule that "always" adds; `None` if only this call can be allowed.
     pub(super) rule: Option<&'a str>,
+    /// The number of rows of the terminal.
+    pub(super) rows: usize,
 }
 
 /// A formatted permission request.
@@ -72,11 +78,12 @@ pub(super) enum Reply {
 
 impl Prompt<'_> {
     /// Formats the request: a title, the call as the agent wrote it, and the keys. Every character is shown literally or as
-    /// an escape. Unless `show_all` is set, only the first [`LINES`] lines of the call are shown, and the others are counted.
+    /// an escape. Unless `show_all` is set, only the lines that fit the terminal are shown, and the others are counted.
     pub(super) fn format(&self, show_all: bool, width: usize) -> FormattedRequest {
         let mut lines = self.details(width);
         let count = lines.len();
-        let rest = if show_all { Vec::new() } else { lines.split_off(count.min(LINES)) };
+        let most = self.rows.saturating_sub(OTHER_ROWS).clamp(MIN_LINES, MAX_LINES);
+        let rest = if show_all { Vec::new() } else { lines.split_off(count.min(most)) };
         let hidden = (!rest.is_empty()).then(|| {
             let characters = |line: &Printable| line.without_styles().as_str().trim_start().chars().count();
             printable!("{} more lines, {} characters", rest.len(), rest.iter().map(characters).sum::<usize>())

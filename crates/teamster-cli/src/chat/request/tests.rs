@@ -14,7 +14,7 @@ fn bash(command: &str) -> PermissionRequest {
 }
 
 fn prompt<'a>(request: &'a PermissionRequest, rule: Option<&'a str>) -> Prompt<'a> {
-    Prompt { agent: "claude", request, directory: Path::new("/project"), rule }
+    Prompt { agent: "claude", request, directory: Path::new("/project"), rule, rows: 36 }
 }
 
 /// Returns the text of a request without styles.

@@ -5,18 +5,22 @@ use std::path::Path;
 use teamster::event::{PermissionRequest, ToolKind};
 
 use super::location::Location;
+use crate::path_text::home_relative;
 use crate::printable::{Printable, printable};
 
 /// Returns the title. Names that the agent or a server chose are quoted, so that none of them can look like the title.
 pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path, location: &Location) -> Printable {
     let agent = Printable::exact(agent);
     let place = match location {
-        Location::Inside => printable!(" in {}", short(directory)),
-        Location::Outside => printable!(" outside of {}", short(directory)),
+        Location::Inside => printable!(" in {}", home_relative(directory)),
+        Location::Outside => printable!(" outside of {}", home_relative(directory)),
         Location::Unknown => Printable::default(),
     };
     let tool = quoted(request.tool_name.as_str());
     if let Some(server) = &request.server {
+        let prefix = format!("mcp__{}__", server.as_str());
+        let name = request.tool_name.as_str();
+        let tool = quoted(name.strip_prefix(&prefix).unwrap_or(name));
         return printable!("Allow {} to call the tool {} of the MCP server {}?", agent, tool, quoted(server.as_str()));
     }
     if let Some(permission) = &request.permission
@@ -42,14 +46,4 @@ pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path, 
 /// Returns a text as a JSON string.
 fn quoted(text: &str) -> Printable {
     Printable::exact(&serde_json::Value::from(text).to_string())
-}
-
-/// Shortens the home directory to `~`.
-fn short(directory: &Path) -> Printable {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-    match home.and_then(|home| directory.strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
-        Some(rest) => printable!("~/{}", rest),
-        None => printable!("{}", directory),
-    }
 }

@@ -33,6 +33,16 @@ pub(crate) fn tool_name(name: &str) -> Printable {
     }
 }
 
+/// Tools that ask the user. The question is shown by itself.
+const QUESTIONS: [&str; 3] = ["AskUserQuestion", "ask_user", "question"];
+/// Tools that change the plan on agents that report each change of it.
+const REPORTED_PLANS: [&str; 4] = ["todowrite", "write_todos", "update_plan", "todo_list"];
+
+/// Whether a call is not shown, because an event shows its effect.
+pub(super) fn is_shown_by_event(tool: &ToolUse) -> bool {
+    tool.server.is_none() && REPORTED_PLANS.contains(&tool.tool_name.as_str())
+}
+
 /// Returns the verb of a call, or the server and the name of the tool for a tool of an MCP server.
 pub(crate) fn label(tool: &ToolUse) -> Printable {
     if let Some(server) = &tool.server {
@@ -48,6 +58,7 @@ pub(crate) fn label(tool: &ToolUse) -> Printable {
         ToolKind::Fetch => "Fetch".into(),
         ToolKind::Agent if STARTS_AGENT.contains(&name) => "Agent".into(),
         _ if PLANS.contains(&name) => "Update the plan".into(),
+        _ if QUESTIONS.contains(&name) => "Question".into(),
         _ => Printable::exact(&in_words(name)),
     }
 }
@@ -72,6 +83,7 @@ pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
         // The ids of agents have no meaning for a person.
         ToolKind::Agent => Some(text(TASK).or_else(|| text(TITLE)).unwrap_or_default()),
         _ if PLANS.contains(&tool.tool_name.as_str()) => return Printable::default(),
+        _ if QUESTIONS.contains(&tool.tool_name.as_str()) => return Printable::default(),
         _ => text(COMMAND)
             .or_else(|| text(PATH))
             .or_else(|| text(SEARCHED))

@@ -64,7 +64,7 @@ fn tokens(result: &RunResult) -> Option<Printable> {
     let input = [*input_tokens, cached, cache_write_tokens.unwrap_or(0)].into_iter().fold(0, u64::saturating_add);
     let cached = if cached > 0 { printable!(" ({} cached)", count(cached)) } else { Printable::default() };
     let scope = if result.usage_scope == Some(UsageScope::Session) { " in the whole session" } else { "" };
-    Some(printable!("{} in / {} out{}{}", count(input), count(*output_tokens), cached, scope))
+    Some(printable!("{} in{} / {} out{}", count(input), cached, count(*output_tokens), scope))
 }
 
 pub(crate) fn count(tokens: u64) -> Printable {

@@ -92,6 +92,7 @@ mod tests {
     fn a_difference_shows_the_changed_lines_and_the_others() {
         let shown = plain(&of_texts("one\ntwo\nthree\n", "one\n2\n\tmore\nthree\n", 80));
         assert_eq!(shown, ["      one", "    - two", "    + 2", "    + →   more", "      three"]);
+        assert_eq!(plain(&of_texts("a", "b", 80)), ["    - a", "    + b"]);
         let shown = plain(&of_texts("a", "b\n", 80));
         assert_eq!(shown, ["    - a", "      (no line end at the end)", "    + b"]);
         assert_eq!(plain(&of_texts("a", "b", 80)), ["    - a", "    + b"]);

@@ -28,11 +28,10 @@ use anstyle::Style;
 use teamster::event::{
     Event, Init, Plan, PlanStatus, RateLimit, RateLimitStatus, RequestId, RunResult, ToolId, Warning, WarningCode,
 };
-use teamster::text::UntrustedText;
 
 use self::markdown::Markdown;
 use self::page::{Kind, Page};
-use self::state::{Call, ContentKind, ContentSource, OpenLine};
+use self::state::{Call, ContentKind, ContentSource, OpenLine, OpenRequest};
 use self::style::{BOLD, BULLET, CAUTION, DIM, NORMAL, NOTICEABLE, indent};
 use crate::args::ToolOutput;
 use crate::option_names;
@@ -52,8 +51,7 @@ pub(super) struct Pretty {
     /// The call that printed output last.
     last_output: Option<ToolId>,
     cwd: Option<PathBuf>,
-    /// The open permission requests, with the tool of each.
-    open_requests: HashMap<RequestId, UntrustedText>,
+    open_requests: HashMap<RequestId, OpenRequest>,
     /// Whether the last line reports a retraction.
     is_retracted: bool,
     /// How much of the output of tools is shown.
@@ -238,7 +236,8 @@ impl Pretty {
             without_session.session_id = None;
             lines = closing::lines(&without_session, self.screen.width);
         }
-        let denials = closing::denials(result);
+        // In a chat, each denial was shown or was the user's.
+        let denials = closing::denials(result).filter(|_| self.chat.is_none());
         // On a terminal a blank line separates the summary from the answer.
         if self.screen.terminal && !(lines.is_empty() && denials.is_none()) {
             let _ = err.write_all(b"\n");
@@ -253,7 +252,13 @@ impl Pretty {
     }
 
     fn caution(&mut self, mark: &'static str, words: &Printable, out: &mut dyn Write) -> io::Result<()> {
-        self.line(Kind::Work, 0, &[(&mark.into(), CAUTION), (&" ".into(), NORMAL), (words, CAUTION)], out)
+        // A file has no width.
+        let words =
+            if self.screen.terminal { words.wrapped(self.screen.width.saturating_sub(2), 0) } else { words.clone() };
+        let mut lines = words.lines();
+        let first = lines.next().unwrap_or_default().without_line_end();
+        self.line(Kind::Work, 0, &[(&mark.into(), CAUTION), (&" ".into(), NORMAL), (&first, CAUTION)], out)?;
+        lines.try_for_each(|line| self.line(Kind::Work, 1, &[(&line.without_line_end(), CAUTION)], out))
     }
 
     /// Writes a complete line.

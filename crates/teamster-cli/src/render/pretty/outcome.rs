@@ -10,6 +10,9 @@ use crate::printable::{Printable, printable};
 /// The number of lines of an output that `--tool-output short` shows.
 const SHORT_LINES: usize = 4;
 
+/// What an agent writes for its model if a command has no output (Claude Code 2.1.197, OpenCode 1.18.33).
+const NO_OUTPUT: [&str; 2] = ["(Bash completed with no output)", "(no output)"];
+
 /// Returns the mark of a call that did not fail. An agent may not know whether a command failed (Gemini CLI 0.61.0).
 pub(super) fn mark(result: &ToolResult) -> (Printable, Style) {
     match result.is_error {
@@ -82,6 +85,9 @@ fn text(result: &ToolResult) -> String {
     let text = result.output.as_str();
     let text = text.trim().strip_prefix("<tool_use_error>").unwrap_or(text);
     let text = text.trim_end().strip_suffix("</tool_use_error>").unwrap_or(text);
+    if NO_OUTPUT.contains(&text.trim()) {
+        return String::new();
+    }
     let text = match text.split_once("\nagentId: ") {
         Some((answer, rest)) if rest.ends_with("</usage>") => answer,
         _ => text,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use teamster::event::{AnsweredBy, PermissionAnswered, PermissionDecision, PermissionRequest};
 
 use super::page::Kind;
+use super::state::OpenRequest;
 use super::style::DIM;
 use super::{Pretty, call};
 use crate::printable::{Printable, printable};
@@ -57,7 +58,8 @@ fn decision(answered: &PermissionAnswered) -> Printable {
 impl Pretty {
     /// Writes a permission request. In a chat, the chat itself asks the user.
     pub(super) fn request(&mut self, request: &PermissionRequest, out: &mut dyn Write) -> io::Result<()> {
-        self.open_requests.insert(request.request_id.clone(), request.tool_name.clone());
+        let open = OpenRequest { tool_name: request.tool_name.clone(), tool: request.tool_id.clone() };
+        self.open_requests.insert(request.request_id.clone(), open);
         if self.chat.is_some() {
             // The chat shows the changes with the request.
             let call = request.tool_id.as_ref().and_then(|tool| self.calls.get_mut(tool));
@@ -74,12 +76,20 @@ impl Pretty {
     pub(super) fn answered(&mut self, answered: &PermissionAnswered, out: &mut dyn Write) -> io::Result<()> {
         let asked = self.open_requests.remove(&answered.request_id);
         let was_asked = asked.is_some();
-        let tool = asked.or_else(|| answered.request.as_ref().map(|request| request.tool_name.clone()));
-        let tool = tool.map_or_else(
+        let of_answer = || {
+            let request = answered.request.as_ref()?;
+            Some(OpenRequest { tool_name: request.tool_name.clone(), tool: request.tool_id.clone() })
+        };
+        let request = asked.or_else(of_answer);
+        let tool = request.as_ref().map_or_else(
             || printable!("the request {}", Printable::exact(answered.request_id.as_str())),
-            |tool| call::tool_name(tool.as_str()),
+            |request| call::tool_name(request.tool_name.as_str()),
         );
         let allows = matches!(answered.decision, PermissionDecision::Allow | PermissionDecision::AllowAlways);
+        let call = request.and_then(|request| self.calls.get_mut(&request.tool?));
+        if let Some(call) = call.filter(|_| !allows) {
+            call.is_denied = true;
+        }
         let is_known = answered.input.is_none()
             && if self.chat.is_some() {
                 answered.by == AnsweredBy::Caller || (allows && !was_asked)

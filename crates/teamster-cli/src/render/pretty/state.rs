@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use teamster::event::{MessageId, ToolId};
+use teamster::text::UntrustedText;
 
 use super::running::RunningOutput;
 use crate::printable::Printable;
@@ -38,6 +39,13 @@ pub(super) enum ContentKind {
     Thinking,
 }
 
+/// A permission request without an answer.
+#[derive(Debug)]
+pub(super) struct OpenRequest {
+    pub(super) tool_name: UntrustedText,
+    pub(super) tool: Option<ToolId>,
+}
+
 /// A call without a result.
 #[derive(Debug)]
 pub(super) struct Call {
@@ -46,6 +54,10 @@ pub(super) struct Call {
     pub(super) since: Instant,
     pub(super) depth: usize,
     pub(super) parent: Option<ToolId>,
+    /// Whether permission was denied.
+    pub(super) is_denied: bool,
+    /// Whether only a failure is shown.
+    pub(super) is_hidden: bool,
     /// The changes that it makes, for a call that edits files. Empty if a permission prompt has shown them.
     pub(super) changes: Option<Vec<Printable>>,
     /// Its output while it runs.

@@ -28,17 +28,29 @@ impl Pretty {
             summary if summary.is_empty() => summary,
             summary => printable!(" {}", summary).cut(room),
         };
-        self.place_under(parent.as_ref(), out)?;
-        self.page.begin(Kind::Work, out)?;
-        self.write(depth, &[(&"● ".into(), BULLET), (&label, BOLD), (&summary, NORMAL)], out)?;
         let width = self.screen.width.saturating_sub(2 * depth + 1);
         let changes = changes::of_call(tool, self.tool_output, width);
-        self.open = OpenLine::Call { tool: tool.tool_id.clone(), columns: before + summary.columns() };
-        self.calls.insert(
-            tool.tool_id.clone(),
-            Call { label, summary, since: now, depth, parent, changes, running: RunningOutput::default() },
-        );
-        self.trail.push(tool.tool_id.clone());
+        let (is_denied, is_hidden) = (false, call::is_shown_by_event(tool));
+        let columns = before + summary.columns();
+        let call = Call {
+            label,
+            summary,
+            since: now,
+            depth,
+            parent,
+            is_denied,
+            is_hidden,
+            changes,
+            running: RunningOutput::default(),
+        };
+        if !is_hidden {
+            self.place_under(call.parent.as_ref(), out)?;
+            self.page.begin(Kind::Work, out)?;
+            self.write(depth, &[(&"● ".into(), BULLET), (&call.label, BOLD), (&call.summary, NORMAL)], out)?;
+            self.open = OpenLine::Call { tool: tool.tool_id.clone(), columns };
+            self.trail.push(tool.tool_id.clone());
+        }
+        self.calls.insert(tool.tool_id.clone(), call);
         Ok(())
     }
 
@@ -46,7 +58,14 @@ impl Pretty {
         let Some(call) = self.calls.remove(&result.tool_id) else { return Ok(()) };
         let elapsed = Some(now.saturating_duration_since(call.since)).filter(|time| *time >= NOTICEABLE);
         let took = elapsed.map(closing::duration);
-        let error = outcome::error(result);
+        let error = if call.is_denied && result.is_error != Some(false) {
+            Some("denied".into())
+        } else {
+            outcome::error(result)
+        };
+        if call.is_hidden && error.is_none() {
+            return Ok(());
+        }
         let (mark, style) = outcome::mark(result);
         let open = match &self.open {
             OpenLine::Call { tool, columns } if *tool == result.tool_id => Some(*columns),
@@ -128,6 +147,9 @@ impl Pretty {
     /// Writes the changes or the output of a call under it, as far as the option permits.
     fn output(&mut self, result: &ToolResult, call: &Call, out: &mut dyn Write) -> io::Result<()> {
         let depth = call.depth;
+        if call.is_denied {
+            return Ok(());
+        }
         if let Some(changes) = call.changes.as_ref().filter(|_| result.is_error != Some(true)) {
             return changes.iter().try_for_each(|line| self.line(Kind::Work, depth, &[(line, NORMAL)], out));
         }

@@ -17,7 +17,7 @@ fn a_failure_is_written_with_a_hint() {
     ];
     let output: String = cases.iter().map(|events| streams(Format::Ndjson, PAGE, events).1).collect();
     assert_snapshot!(anstream::adapter::strip_str(&output).to_string(), @r#"
-    error: no program "claude" in PATH [CLI_NOT_FOUND]
+    error: claude is not installed [CLI_NOT_FOUND]
      hint: npm install -g @anthropic-ai/claude-code; or name the program with --cli-path
     error: Reached maximum number of turns (1) [MAX_TURNS]
      hint: raise --max-turns, or resume with --agent claude --resume 67c9c3e6

@@ -28,7 +28,7 @@ fn events_are_written_in_their_order() {
     ● Edit src/lib.rs  ✓ 0.1s
 
     All green.
-    claude-opus · 2 turns · 1.2k in / 340 out (300 cached) · $0.0123 · 4.2s
+    claude-opus · 2 turns · 1.2k in (300 cached) / 340 out · $0.0123 · 4.2s
     session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4
     ");
 }
@@ -136,7 +136,7 @@ fn retractions_of_one_attempt_are_reported_once() {
     Two.
 
     ↺ the last message is retracted: the answer starts again
-    ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again in 7.3s (1 of 3)
+    ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again, in 7.3s (1 of 3)
 
     Three.
     ");
@@ -174,7 +174,7 @@ fn plans_rate_limits_and_warnings_are_written() {
 
     The whole sentence.
 
-    ↻ the vendor is busy; trying again in 1.2s (2 of 10)
+    ↻ the vendor is busy; trying again, in 1.2s (2 of 10)
     ! MCP server "calc" did not start
     ! near the vendor's limit (five_hour), which resets at 2026-01-01T00:00:00Z
     ● Plan
@@ -195,7 +195,7 @@ fn denied_calls_are_listed_with_the_options_that_allow_them() {
     assert_eq!(out, "I may not.\n");
     assert_snapshot!(anstream::adapter::strip_str(&err).to_string(), @r"
     ! denied by the permissions: Bash, Write (see --permission and --allow-tool)
-    claude-opus · 2 turns · 1.2k in / 340 out (300 cached) · $0.0123 · 4.2s
+    claude-opus · 2 turns · 1.2k in (300 cached) / 340 out · $0.0123 · 4.2s
     session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4
     ");
 }
@@ -212,7 +212,7 @@ fn a_terminal_gets_colors_and_a_blank_line_before_the_summary() {
 
     Done.
 
-    ␛[2mclaude-opus · 2 turns · 1.2k in / 340 out (300 cached) · $0.0123 · 4.2s␛[0m
+    ␛[2mclaude-opus · 2 turns · 1.2k in (300 cached) / 340 out · $0.0123 · 4.2s␛[0m
     ␛[2msession 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4␛[0m
     ");
 }

@@ -78,7 +78,7 @@ fn what_is_always_allowed_is_named_answers_later_requests_and_can_be_taken_back(
     chat.wait_for("always allow `npm install *` in this session");
     chat.wait_for("allow? ");
     chat.type_line("a");
-    chat.wait_for("allowed until this session ends: `npm install *` (rule Bash(npm install:*))");
+    chat.wait_for("allowed until this session ends: `npm install *`\n  (rule Bash(npm install:*);");
     chat.wait_for_turns(1);
     chat.type_line("please ask");
     chat.wait_for_turns(2);

@@ -90,6 +90,9 @@ impl Output {
         if is_event && at(&line, "/event/type") == "message_start" {
             self.calls.add();
         }
+        if at(&line, "/subtype") == "init" {
+            put(&mut line, "cwd", std::env::current_dir()?.to_string_lossy().into());
+        }
         let is_result = at(&line, "/type") == "result";
         if is_result {
             self.add_figures(&mut line);

@@ -3,12 +3,16 @@
 //! Input that arrives during a turn is handled between two steps and during a pause.
 
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Map;
 
 use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
 use super::steps::{CommandRun, ProviderFailure, Step, ToolUse, Turn};
+
+/// The time between two checks whether a file exists.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Plays each turn when its prompt arrives. Returns the exit code.
 pub(super) fn run(turns: &[Turn], dialect: &mut dyn CliDialect) -> io::Result<i32> {
@@ -51,6 +55,11 @@ fn run_steps(steps: &[Step], prompt: &str, calls: &mut u32, dialect: &mut dyn Cl
                     return Ok(StepsEnd::Turn(TurnEnd::Interrupted));
                 }
             }
+            Step::WaitForFile(file) => {
+                if interrupted_before_file(dialect, file)? {
+                    return Ok(StepsEnd::Turn(TurnEnd::Interrupted));
+                }
+            }
             Step::Run(_) | Step::Tool(_) => {
                 *calls += 1;
                 if !use_tool(step, *calls, dialect)? {
@@ -69,20 +78,15 @@ fn run_steps(steps: &[Step], prompt: &str, calls: &mut u32, dialect: &mut dyn Cl
 /// Performs a tool call. Returns `false` if the turn was interrupted meanwhile.
 fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Result<bool> {
     let id = format!("call_{number}");
-    let (call, output, exit, ask, line_ms) = match step {
-        Step::Run(CommandRun { command, output, line_ms, exit, ask }) => {
+    let (call, output, exit, ask) = match step {
+        Step::Run(CommandRun { command, output, exit, ask, .. }) => {
             let input = Map::from_iter([("command".to_owned(), command.as_str().into())]);
-            (
-                ToolCall { id, name: dialect.shell_tool().to_owned(), input, is_command: true },
-                output,
-                *exit,
-                *ask,
-                *line_ms,
-            )
+            let call = ToolCall { id, name: dialect.shell_tool().to_owned(), input, is_command: true };
+            (call, output, *exit, *ask)
         }
         Step::Tool(ToolUse { name, input, output, failed, ask }) => {
             let call = ToolCall { id, name: name.clone(), input: input.clone(), is_command: false };
-            (call, output, i32::from(*failed), *ask, 0)
+            (call, output, i32::from(*failed), *ask)
         }
         _ => return Ok(true),
     };
@@ -100,7 +104,9 @@ fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Resul
             }
         },
     };
-    if allowed && line_ms > 0 && !write_lines(&call, output, Duration::from_millis(line_ms), dialect)? {
+    if let (true, Step::Run(run)) = (allowed, step)
+        && !execute(&call, run, dialect)?
+    {
         return Ok(false);
     }
     let outcome = if allowed { ToolOutcome::Done { output, exit } } else { ToolOutcome::Denied };
@@ -108,17 +114,30 @@ fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Resul
     Ok(true)
 }
 
-/// Reports the output of a command line by line. Returns `false` if the turn was interrupted meanwhile.
-fn write_lines(call: &ToolCall, output: &str, wait: Duration, dialect: &mut dyn CliDialect) -> io::Result<bool> {
+/// Executes a command: reports its output line by line, and waits for its file. Returns `false` if the turn was interrupted
+/// meanwhile.
+fn execute(call: &ToolCall, run: &CommandRun, dialect: &mut dyn CliDialect) -> io::Result<bool> {
+    let CommandRun { output, line_ms, wait_for_file, .. } = run;
     let mut end = 0;
-    for line in output.split_inclusive('\n') {
-        if interrupted_before(dialect, Instant::now() + wait)? {
+    for line in output.split_inclusive('\n').filter(|_| *line_ms > 0) {
+        if interrupted_before(dialect, Instant::now() + Duration::from_millis(*line_ms))? {
             return Ok(false);
         }
         end += line.len();
         dialect.write_command_output(call, output.get(..end).unwrap_or(output), line)?;
     }
-    Ok(true)
+    let interrupted = wait_for_file.as_deref().map(|file| interrupted_before_file(dialect, file)).transpose()?;
+    Ok(interrupted != Some(true))
+}
+
+/// Waits until the file exists. Returns whether the host interrupts the turn.
+fn interrupted_before_file(dialect: &mut dyn CliDialect, file: &Path) -> io::Result<bool> {
+    while !file.exists() {
+        if interrupted_before(dialect, Instant::now() + CHECK_INTERVAL)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Waits for input until the deadline. Returns whether the host interrupts the turn.

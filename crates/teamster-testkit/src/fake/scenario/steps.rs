@@ -1,5 +1,7 @@
 //! The turns and steps of a scenario, as they are written in its file.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -24,6 +26,8 @@ pub(super) enum Step {
     /// an MCP server.
     Tool(ToolUse),
     WaitMs(u64),
+    /// A pause until this file exists.
+    WaitForFile(PathBuf),
     /// The turn fails with this HTTP status of the provider.
     Fail(ProviderFailure),
     /// The process exits during the turn.
@@ -42,6 +46,9 @@ pub(super) struct CommandRun {
     /// The command's exit code.
     #[serde(default)]
     pub(super) exit: i32,
+    /// The command runs until this file exists.
+    #[serde(default, rename = "waitForFile")]
+    pub(super) wait_for_file: Option<PathBuf>,
     /// Whether the agent requests permission first.
     #[serde(default)]
     pub(super) ask: bool,

@@ -7,8 +7,7 @@ use super::super::style::{BOLD, DIM};
 use super::code_block::{CODE, CodeBlock, code, delimiter};
 use super::source::{ends_with_blank_line, options};
 use super::table::{Table, printable};
-use super::wrap::{columns, wrap};
-use crate::printable::Printable;
+use crate::printable::{Printable, columns, wrap};
 
 /// The minimum width of text, whatever the prefixes and the terminal leave.
 const NARROWEST: usize = 16;

@@ -13,7 +13,6 @@ mod source;
 mod table;
 #[cfg(test)]
 mod tests;
-mod wrap;
 
 use self::code_block::CodeBlock;
 use self::layout::layout;

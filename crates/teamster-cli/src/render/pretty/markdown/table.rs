@@ -3,8 +3,7 @@
 use pulldown_cmark::Alignment;
 
 use super::super::style::{BOLD, DIM};
-use super::wrap::{columns, wrap};
-use crate::printable::Printable;
+use crate::printable::{Printable, columns, wrap};
 
 const SEPARATOR: &str = " │ ";
 const SEPARATOR_COLUMNS: usize = 3;
