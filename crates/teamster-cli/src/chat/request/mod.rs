@@ -28,7 +28,6 @@ const OTHER_ROWS: usize = 12;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const KEY: Style = AnsiColor::Cyan.on_default();
-/// The indentation of further lines of the text of a key.
 
 /// The agents' names for a command, a path, and the old and new text of a change.
 const COMMAND: &[&str] = &["command", "cmd"];
