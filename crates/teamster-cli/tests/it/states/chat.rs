@@ -92,21 +92,21 @@ fn the_answers_to_a_permission_prompt() {
                 name: "prompt_wrong_answer",
                 scenario: INSTALL,
                 keys: &[PROMPT, ("allow? ", "sure\r")],
-                shown: &["is no answer"],
+                shown: &["is no answer", "allow? \n"],
                 ..CHAT
             },
             State {
                 name: "prompt_always",
                 scenario: INSTALL,
                 keys: &[PROMPT, ("allow? ", "a\r")],
-                shown: &["Installed.", "claude-opus-4-8 · 2 turns"],
+                shown: &["Installed.", "350 in, 80 out"],
                 ..CHAT
             },
             State {
                 name: "prompt_denied",
                 scenario: INSTALL,
                 keys: &[PROMPT, ("allow? ", "n use another package\r")],
-                shown: &["Installed.", "claude-opus-4-8 · 2 turns"],
+                shown: &["Installed.", "350 in, 80 out"],
                 ..CHAT
             },
         ],
@@ -133,7 +133,7 @@ fn questions_and_plans() {
                     { content = \"Find the failing test\", status = \"completed\", priority = \"high\", id = \"1\" }, \
                     { content = \"Correct the parser\", status = \"in_progress\", priority = \"high\", id = \"2\" }, \
                     { content = \"Run all tests\", status = \"pending\", priority = \"high\", id = \"3\" }] } } }, { say = \"Next.\" }",
-                shown: &["Next.", "turn"],
+                shown: &["Next.", "150 in, 80 out"],
                 ..CHAT
             },
         ],
@@ -156,13 +156,13 @@ fn the_lines_around_a_conversation() {
                 name: "chat_help",
                 scenario: "{ say = \"Hi.\" }",
                 keys: &[("Ctrl-D quits", "/help\r")],
-                shown: &["Ctrl-D in an empty line: quit"],
+                shown: &["Ctrl-D in an empty line: quit\n\n> "],
                 ..CHAT
             },
             State {
                 name: "chat_failed",
                 scenario: "{ fail = { status = 401, message = \"Invalid API key\" } }",
-                shown: &["hint: "],
+                shown: &["ANTHROPIC_API_KEY\n\n> "],
                 ..CHAT
             },
             State {

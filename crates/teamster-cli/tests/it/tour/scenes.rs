@@ -119,7 +119,8 @@ pub(super) fn conversation(workspace: &Workspace, page: &mut Page<'_>) -> String
     page.show(&recorder.terminal.text());
     page.prose("`a` allows calls like this one until the session ends, and `y` allows one call:");
     recorder.terminal.press("a\r");
-    recorder.frame(&["npm publish --dry-run", "allow? "], 6, 25);
+    // The line of the first answer does not end after the question.
+    recorder.frame(&["npm publish --dry-run", "allow? \n"], 6, 25);
     recorder.terminal.press("y\r");
     recorder.frame(&["would upload 3 files", "claude-opus-4-8 · 4 turns"], 8, 40);
     recorder.terminal.press("\u{4}");
