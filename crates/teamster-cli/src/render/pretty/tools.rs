@@ -78,18 +78,15 @@ impl Pretty {
             (Some(_), None) => {
                 let took = took.map(|took| printable!(" {}", took)).unwrap_or_default();
                 self.write(0, &[(&printable!("  {}", mark), style), (&took, DIM), (&"\n".into(), NORMAL)], out)?;
-                self.output(result, &call, out)
             }
             (Some(used), Some(error)) if width >= used + ERROR_COLUMNS.min(error.columns() + 5) => {
                 let error = error.cut(width.saturating_sub(used + 5));
                 self.write(0, &[(&"  ✗ ".into(), BAD), (&error, BAD), (&"\n".into(), NORMAL)], out)?;
-                self.output(result, &call, out)
             }
             (Some(_), Some(error)) => {
                 let depth = call.depth + 1;
                 let error = error.cut(width.saturating_sub(2 * depth + 3));
                 self.line(Kind::Work, depth, &[(&"✗ ".into(), BAD), (&error, BAD)], out)?;
-                self.output(result, &call, out)
             }
             (None, None) => {
                 let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
@@ -102,7 +99,6 @@ impl Pretty {
                 let parts =
                     [(&start, start_style), (&call.label, BOLD), (&call.summary, NORMAL), (&end, style), (&took, DIM)];
                 self.line(Kind::Work, call.depth, &parts, out)?;
-                self.output(result, &call, out)
             }
             (None, Some(error)) => {
                 let summary = call.summary.cut(width / 3);
@@ -116,9 +112,9 @@ impl Pretty {
                     (&error, BAD),
                 ];
                 self.line(Kind::Work, call.depth, &parts, out)?;
-                self.output(result, &call, out)
             }
         }
+        self.output(result, &call, out)
     }
 
     /// Notes a part of the output of a running call.
