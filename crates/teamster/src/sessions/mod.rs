@@ -8,7 +8,7 @@
 //! let mut query = SessionQuery::default();
 //! query.directory = Some(std::env::current_dir()?);
 //! for session in Runtime::new().sessions(&query)?.sessions {
-//!     println!("{} {}", session.agent, session.id);
+//!     println!("{} {}", session.agent, session.id.escaped());
 //! }
 //! # Ok(())
 //! # }
