@@ -8,14 +8,14 @@
 //! let mut query = SessionQuery::default();
 //! query.directory = Some(std::env::current_dir()?);
 //! for session in Runtime::new().sessions(&query)?.sessions {
-//!     println!("{} {}", session.agent, session.id);
+//!     println!("{} {}", session.agent, session.id.escaped());
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! - [`list`]: the list; [`stored`]: what it contains; [`found`]: collects it.
-//! - [`files`]: stores with one file for each session; [`database`]: stores in a database.
+//! - `list`: the list; `stored`: what it contains; `found`: collects it.
+//! - `files`: stores with one file for each session; `database`: stores in a database.
 //!
 //! Invariants: no file of a store is changed or created; a file that cannot be read hides no other session; time and memory
 //! are bounded, whatever the files contain.
