@@ -259,7 +259,7 @@ mod tests {
         ) {
             let prompt = Printable::exact(&prompt);
             let mut cells = std::collections::HashSet::new();
-            let starts = text.grapheme_indices(true).map(|(at, grapheme)| (at, grapheme));
+            let starts = text.grapheme_indices(true);
             for (at, grapheme) in starts.chain([(text.len(), "")]) {
                 let Rows { rows, cursor } = wrap(&prompt, &text, at, width);
                 let row = rows.get(cursor.row).unwrap().as_str();

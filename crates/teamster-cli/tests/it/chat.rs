@@ -23,7 +23,9 @@ const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r lin
         case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
     *'let me choose'*) head -n 4 \"$CAPTURE\"; echo \"$QUESTION\"; while read -r answer; do echo \"$answer\" >> \"$RECEIVED\"; \
         case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
-    *'in the background'*) sed -n 2,25p \"$BACKGROUND\"; until test -e \"$GO\"; do sleep 0.02; done; sed -n 26,57p \"$BACKGROUND\";; \
+    *'in the background'*) sed -n 2,4p \"$BACKGROUND\"; read -r claim; id=${claim#*teamster-cancel-}; id=${id%%\\\"*}; \
+        sed -n \"5,25{s/claim-1/teamster-cancel-$id/;s/00000000-0000-4000-8000-000000000001/$id/;p}\" \"$BACKGROUND\"; \
+        until test -e \"$GO\"; do sleep 0.02; done; sed -n 26,57p \"$BACKGROUND\";; \
     *'wait for it'*) head -n 8 \"$CAPTURE\"; until test -e \"$GO\"; do sleep 0.02; done; sed 1,8d \"$CAPTURE\";; \
     *'\"user\"'*) cat \"$CAPTURE\";; esac; done";
 

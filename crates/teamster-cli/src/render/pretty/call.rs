@@ -69,7 +69,7 @@ pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
             (searched, path) => searched.or_else(|| text(TITLE)).or(path),
         },
         ToolKind::Fetch => text(ADDRESS).or_else(|| text(TITLE)),
-        // The ids of agents say nothing to a person.
+        // The ids of agents have no meaning for a person.
         ToolKind::Agent => Some(text(TASK).or_else(|| text(TITLE)).unwrap_or_default()),
         _ if PLANS.contains(&tool.tool_name.as_str()) => return Printable::default(),
         _ => text(COMMAND)

@@ -32,7 +32,7 @@ pub(super) fn error(result: &ToolResult) -> Option<Printable> {
     })
 }
 
-/// Returns the line of a failed call's output that says why: the first one with words.
+/// Returns the line of a failed call's output with the reason: the first one with words.
 fn reason(text: &str) -> Option<&str> {
     let has_words = |line: &&str| line.contains(char::is_alphanumeric);
     text.lines().find(has_words).or_else(|| text.lines().find(|line| !line.trim().is_empty()))

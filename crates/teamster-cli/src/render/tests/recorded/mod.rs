@@ -123,7 +123,7 @@ fn a_person_sees_words_and_results() {
 
 #[test]
 fn no_recorded_run_shows_wire_names_or_json() {
-    let mut wrong = String::new();
+    let mut wrong = Vec::new();
     for agent in AGENTS {
         for run in names(agent) {
             let Some(mut events) = recorded(agent, &run) else { continue };
@@ -140,12 +140,12 @@ fn no_recorded_run_shows_wire_names_or_json() {
                     ["{\"", "tool_use_error", "command_execution", "file_change", "changes=[", "[object", "⟦ESC⟧"]
                 {
                     let lines = page.lines().filter(|line| line.contains(word));
-                    lines.for_each(|line| wrong += &format!("{agent} {run}: {word}: {line}\n"));
+                    wrong.extend(lines.map(|line| format!("{agent} {run}: {word}: {line}")));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

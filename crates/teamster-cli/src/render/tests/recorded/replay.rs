@@ -55,7 +55,9 @@ pub(super) fn recorded(agent: &str, name: &str) -> Option<Vec<Event>> {
         replay.feed(Input::Line(line.strip_suffix(b"\r").unwrap_or(line)));
     }
     let report = || Some(ExitReport { code, signal, stderr: &stderr });
-    report().into_iter().for_each(|exit| replay.feed(Input::Exited(exit)));
+    if let Some(exit) = report() {
+        replay.feed(Input::Exited(exit));
+    }
     replay.transcript.end(&End { exit: report(), duration_ms: 2_300, ..End::default() }, &mut replay.events);
     Some(replay.events)
 }

@@ -118,7 +118,7 @@ fn styled_lines(spans: &[Span<'_>], from: usize) -> Vec<Printable> {
                 lines.push(std::mem::take(&mut line));
             }
             if !part.is_empty() {
-                line.push_str(&format!("{style}{part}{style:#}"));
+                line.push_str(printable(part).styled(style).as_str());
             }
         }
     }

@@ -139,7 +139,7 @@ fn no_pattern_takes_long() {
         }
     }
     // A lexer of quadratic cost needs minutes without optimizations.
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
 }
 
 /// Returns a text with the marks of many languages, or any text.
