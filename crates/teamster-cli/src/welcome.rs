@@ -101,8 +101,8 @@ mod tests {
 
         Next: install one of them, for example:
           npm install -g @anthropic-ai/claude-code
-
         Or answer y to each step: teamster doctor --fix
+
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NotInstalled, NoCredentials, NotInstalled, NotInstalled]), @r"
@@ -116,8 +116,8 @@ mod tests {
         Next: log in to codex. Run `codex login`, or set CODEX_API_KEY.
         Then:
           teamster chat
-
         Or answer y to each step: teamster doctor --fix
+
         All commands and options: teamster --help
         ");
         assert_snapshot!(shown([NoCredentials, NotInstalled, Ready, Ready]), @r"

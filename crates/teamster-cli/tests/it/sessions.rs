@@ -148,7 +148,7 @@ fn the_start_of_an_id_resumes_its_session_and_shows_the_last_exchange() {
     let shown = home.screen(&terminal);
     let (exchange, _) = shown.split_once("claude 2.1.197").unwrap();
     assert_snapshot!(exchange.trim_end(), @r"
-    session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4, 2 turns, 3 h ago
+    session 00000000-0000-0000-0000-000000000000, 2 turns, 3 h ago
     > Second prompt
       Answer to the *second* prompt.
     ");

@@ -205,12 +205,7 @@ mod tests {
             (ToolKind::Search, "list_directory", json!({"dir_path": "/project/src"}), "Search src"),
             (ToolKind::Execute, "execute", json!({"title": "echo a; pwd"}), "Run echo a; pwd"),
             (ToolKind::Edit, "edit", json!({"title": "a.txt: x", "paths": ["/project/a.txt"]}), "Edit a.txt"),
-            (
-                ToolKind::Unclassified,
-                "AskUserQuestion",
-                json!({"questions": [{"question": "Why?"}]}),
-                "Ask user question Why?",
-            ),
+            (ToolKind::Unclassified, "AskUserQuestion", json!({"questions": [{"question": "Why?"}]}), "Question"),
             (ToolKind::Fetch, "WebFetch", json!({"url": "https://docs.rs", "prompt": "p"}), "Fetch https://docs.rs"),
             (ToolKind::Agent, "Task", json!({"description": "Worker A", "prompt": "..."}), "Agent Worker A"),
             (ToolKind::Agent, "spawn_agent", json!({"prompt": "Look"}), "Spawn agent Look"),

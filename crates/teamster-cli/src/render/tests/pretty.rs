@@ -136,7 +136,7 @@ fn retractions_of_one_attempt_are_reported_once() {
     Two.
 
     ↺ the last message is retracted: the answer starts again
-    ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again, in 7.3s (1 of 3)
+    ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again in 7.3s (1 of 3)
 
     Three.
     ");
@@ -174,7 +174,7 @@ fn plans_rate_limits_and_warnings_are_written() {
 
     The whole sentence.
 
-    ↻ the vendor is busy; trying again, in 1.2s (2 of 10)
+    ↻ the vendor is busy; trying again in 1.2s (2 of 10)
     ! MCP server "calc" did not start
     ! near the vendor's limit (five_hour), which resets at 2026-01-01T00:00:00Z
     ● Plan
