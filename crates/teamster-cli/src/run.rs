@@ -19,19 +19,19 @@ use crate::plan::{self, Progress, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{Output, TICK, width_of_stdout, write_error};
 use crate::runtime::{
-    FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
+    FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, Threads, report_usage_error, run_command, sleep_until,
 };
 use crate::signals::{Signal, Signals};
 use crate::usage::Journal;
 use crate::verbose::{Activity, Verbose};
 
-/// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
-const WAITING_EVENTS: usize = 16;
+/// The number of batches of events that wait for the writer. Further events wait in the run, which bounds its memory.
+const WAITING_BATCHES: usize = 2;
 
 /// An item for the writer.
 enum Item {
-    /// An event with its permit for a place in the queue.
-    Event(Instant, Box<StampedEvent>, OwnedSemaphorePermit),
+    /// Events that were ready together, with their permit for a place in the queue.
+    Events(Instant, Vec<StampedEvent>, OwnedSemaphorePermit),
     Notice(Printable),
     /// Updates what changes with time. The flag is cleared when the writer has taken the item.
     Tick(Arc<AtomicBool>),
@@ -42,7 +42,7 @@ enum Item {
 /// `activity` are the lines of `--verbose` from the library.
 pub(crate) fn main(args: RunArgs, activity: Option<Activity>) -> u8 {
     match plan::plan_run(args, &mut SystemInputs) {
-        Ok(plan) => run_command(run(plan, activity)),
+        Ok(plan) => run_command(Threads::Main, run(plan, activity)),
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }
@@ -107,15 +107,15 @@ async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
 
 /// Starts the writer thread. The second channel returns its result.
 ///
-/// The item channel is unbounded, but its content is limited: each event needs a permit, and there are at most two
-/// notices and one tick.
+/// The item channel is unbounded, but its content is limited: each batch of events needs a permit, and there are at most
+/// two notices and one tick.
 fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, oneshot::Receiver<io::Result<()>>)> {
     let (sender, mut items) = mpsc::unbounded_channel();
     let (end, written) = oneshot::channel();
     let mut write = move || {
         while let Some(item) = items.blocking_recv() {
             match item {
-                Item::Event(time, event, _permit) => output.stamped(&event, time)?,
+                Item::Events(time, events, _permit) => output.batch(&events, time)?,
                 Item::Notice(text) => output.notice(&text)?,
                 Item::Tick(waiting) => {
                     waiting.store(false, Ordering::Relaxed);
@@ -139,7 +139,8 @@ async fn show(
     mut verbose: Option<Verbose>,
     journal: &Journal,
 ) -> u8 {
-    let permits = Arc::new(Semaphore::new(WAITING_EVENTS));
+    let permits = Arc::new(Semaphore::new(WAITING_BATCHES));
+    let mut events = Vec::new();
     let (mut ticks, tick_waits) = (tokio::time::interval(TICK), Arc::new(AtomicBool::new(false)));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut written = pin!(written);
@@ -151,18 +152,23 @@ async fn show(
     loop {
         tokio::select! {
             text = next_notice(&mut verbose) => notify(text),
-            event = run.next_stamped() => {
-                let Some(event) = event else { break };
-                if let Event::Done(done) = &event.event {
-                    code = exit::of_result(&done.result);
-                    journal.add(&done.result);
+            count = run.next_batch(&mut events) => {
+                if count == 0 {
+                    break;
                 }
                 let now = Instant::now();
-                let notice = verbose.as_mut().and_then(|verbose| verbose.event(&event.event, now));
-                if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-                    let _ = items.send(Item::Event(now, Box::new(event), permit));
+                let mut notices = Vec::new();
+                for stamped in &events {
+                    if let Event::Done(done) = &stamped.event {
+                        code = exit::of_result(&done.result);
+                        journal.add(&done.result);
+                    }
+                    notices.extend(verbose.as_mut().and_then(|verbose| verbose.event(&stamped.event, now)));
                 }
-                verbose.iter_mut().flat_map(Verbose::rest).chain(notice).for_each(notify);
+                if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+                    let _ = items.send(Item::Events(now, std::mem::take(&mut events), permit));
+                }
+                verbose.iter_mut().flat_map(Verbose::rest).chain(notices).for_each(notify);
             }
             // At most one tick waits for the writer.
             _ = ticks.tick(), if is_live => {

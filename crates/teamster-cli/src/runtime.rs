@@ -20,12 +20,21 @@ const FILES: usize = 12;
 
 const WORKERS: usize = 2;
 
+/// The threads of a command's Tokio runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// The main thread alone. Events need no wake-up of another thread.
+    Main,
+    /// Workers, for commands that block a thread now and then.
+    Workers,
+}
+
 pub(crate) const STOPPING_NOTICE: &str = "asked the agent to stop; press Ctrl-C again to kill it";
 pub(crate) const KILLING_NOTICE: &str = "killing the agent";
 
 /// Runs an asynchronous command to its end and returns its exit code.
-pub(crate) fn run_command(command: impl Future<Output = io::Result<u8>>) -> u8 {
-    match build_tokio().and_then(|tokio| tokio.block_on(command)) {
+pub(crate) fn run_command(threads: Threads, command: impl Future<Output = io::Result<u8>>) -> u8 {
+    match build_tokio(threads).and_then(|tokio| tokio.block_on(command)) {
         Ok(code) => code,
         Err(error) => report_failure(&error),
     }
@@ -36,10 +45,14 @@ pub(crate) fn run_command(command: impl Future<Output = io::Result<u8>>) -> u8 {
 ///
 /// # Errors
 /// Returns an error if a limit of the system is reached.
-pub(crate) fn build_tokio() -> io::Result<tokio::runtime::Runtime> {
+pub(crate) fn build_tokio(threads: Threads) -> io::Result<tokio::runtime::Runtime> {
     limits::can_open_files(FILES)?;
     limits::can_start_threads(WORKERS)?;
-    tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()
+    let mut builder = match threads {
+        Threads::Main => tokio::runtime::Builder::new_current_thread(),
+        Threads::Workers => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.worker_threads(WORKERS).enable_all().build()
 }
 
 /// Prints a system error, and the limit that caused it if there is one. Returns the exit code.

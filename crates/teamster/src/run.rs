@@ -7,19 +7,16 @@ use futures_core::Stream;
 use teamster_agents::transcript::{Cause, End, Transcript};
 use teamster_types::event::{Event, RunResult};
 use teamster_types::request::Prompt;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::events::queue::{Backlog, Leftovers};
+use crate::events::queue::{self, EventReceiver};
 use crate::events::stamped::{RunIdentity, StampedEvent, Timed};
 use crate::turns::control::Control;
 use crate::turns::handle::RunHandle;
 use crate::turns::list::TurnOrder;
 use crate::turns::waiting::Content;
-
-/// The capacity of the channel between the driver and the consumer. Further events wait in the driver's queue.
-const CHANNEL_EVENTS: usize = 256;
 
 /// A run, or a turn of a session: a stream of events that ends with exactly one [`Event::Done`].
 ///
@@ -42,11 +39,8 @@ const CHANNEL_EVENTS: usize = 256;
 /// ```
 #[derive(Debug)]
 pub struct Run {
-    events: mpsc::Receiver<Timed>,
+    events: EventReceiver,
     control: Control,
-    leftovers: Leftovers,
-    /// The events that the driver had not delivered when it ended.
-    rest: Option<Backlog>,
     done: bool,
     turn_id: Option<String>,
     identity: RunIdentity,
@@ -109,11 +103,10 @@ impl Run {
     }
 
     fn with_abort(abort: CancellationToken, identity: RunIdentity) -> (Self, RunHandle) {
-        let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
+        let (sender, events) = queue::channel();
         let control = Control::new(abort);
-        let leftovers = Leftovers::default();
-        let handle = control.handle(sender, leftovers.clone());
-        (Self { events, control, leftovers, rest: None, done: false, turn_id: None, identity }, handle)
+        let handle = control.handle(sender);
+        (Self { events, control, done: false, turn_id: None, identity }, handle)
     }
 
     /// Returns the next event; `None` after [`Event::Done`].
@@ -128,6 +121,14 @@ impl Run {
     /// Cancel safe: the call can be dropped and repeated at any time.
     pub async fn next_stamped(&mut self) -> Option<StampedEvent> {
         std::future::poll_fn(|context| self.poll_stamped(context)).await
+    }
+
+    /// Waits for an event, and appends it and further events that are ready to a list, with their stamps. Returns their number; 0
+    /// after [`Event::Done`]. A consumer that writes events elsewhere can pass them on in one piece.
+    ///
+    /// Cancel safe: the call can be dropped and repeated at any time.
+    pub async fn next_batch(&mut self, events: &mut Vec<StampedEvent>) -> usize {
+        std::future::poll_fn(|context| self.poll_batch(context, events)).await
     }
 
     /// Returns the stream with a stamp on each event.
@@ -169,16 +170,24 @@ impl Run {
         Poll::Ready(timed.map(|timed| self.identity.stamp(timed, self.turn_id.as_deref())))
     }
 
+    fn poll_batch(&mut self, context: &mut Context<'_>, events: &mut Vec<StampedEvent>) -> Poll<usize> {
+        let before = events.len();
+        events.extend(ready!(self.poll_stamped(context)));
+        while !self.done
+            && let Some(timed) = self.events.next_taken()
+        {
+            self.done = matches!(timed.event, Event::Done(_));
+            events.push(self.identity.stamp(timed, self.turn_id.as_deref()));
+        }
+        Poll::Ready(events.len() - before)
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Timed>> {
         if self.done {
             return Poll::Ready(None);
         }
-        let event = match &mut self.rest {
-            None => ready!(self.events.poll_recv(context)),
-            Some(rest) => rest.pop(),
-        };
-        let Some(event) = event else {
-            self.rest = Some(self.leftovers.take().unwrap_or_else(events_without_driver));
+        let Some(event) = ready!(self.events.poll_next(context)) else {
+            self.events.append(events_without_driver());
             return self.poll(context);
         };
         self.done = matches!(event.event, Event::Done(_));
@@ -216,12 +225,8 @@ impl Drop for Run {
 }
 
 /// Returns the events of a run whose driver never started because its Tokio runtime was dropped.
-fn events_without_driver() -> Backlog {
+fn events_without_driver() -> Vec<Event> {
     let mut events = Vec::new();
     Transcript::new().end(&End { cause: Some(Cause::Aborted), ..End::default() }, &mut events);
-    let mut backlog = Backlog::default();
-    for event in events {
-        backlog.push(event);
-    }
-    backlog
+    events
 }

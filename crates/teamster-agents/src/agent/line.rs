@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 /// if it cuts a string between two UTF-16 units; a strict parser would reject the whole line. They are replaced before the
 /// line is parsed, since parts of it are parsed later.
 pub(crate) fn with_json<R>(line: &[u8], read: impl FnOnce(&str) -> serde_json::Result<R>) -> Result<R, String> {
-    let text = String::from_utf8_lossy(line);
+    // Most lines are valid, and this check is much faster than the search for invalid bytes.
+    let text = std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
     read(&replace_lone_surrogates(&text)).map_err(|error| error.to_string())
 }
 
@@ -54,7 +55,7 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut copied = 0;
     let mut rest = 0;
-    while let Some(found) = text.get(rest..).and_then(|tail| tail.find('\\')) {
+    while let Some(found) = text.as_bytes().get(rest..).and_then(|tail| memchr::memchr(b'\\', tail)) {
         let at = rest + found;
         match escape_unit(text, at) {
             Some(0xd800..=0xdbff) if matches!(escape_unit(text, at + 6), Some(0xdc00..=0xdfff)) => rest = at + 12,

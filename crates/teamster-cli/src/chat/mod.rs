@@ -73,7 +73,7 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
                 write_error(&mut anstream::stderr(), &message, Some(&hint));
                 return exit::NOT_FOUND;
             }
-            runtime::run_command(run_chat(plan, args.keys.unwrap_or_default(), prompt))
+            runtime::run_command(runtime::Threads::Workers, run_chat(plan, args.keys.unwrap_or_default(), prompt))
         }
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }

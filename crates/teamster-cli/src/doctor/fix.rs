@@ -15,7 +15,7 @@ use crate::exit;
 use crate::option_names;
 use crate::printable::{Printable, printable};
 use crate::render::write_error;
-use crate::runtime::{report_usage_error, run_command};
+use crate::runtime::{Threads, report_usage_error, run_command};
 use crate::signals::Signals;
 use crate::vendor;
 
@@ -35,7 +35,7 @@ pub(super) fn main(runtime: &Runtime, args: &DoctorArgs) -> u8 {
         let hint = "--yes installs and updates without asking";
         return report_usage_error(&"--fix asks before each step, so it needs a terminal".into(), Some(hint.into()));
     }
-    let code = run_command(async {
+    let code = run_command(Threads::Workers, async {
         let mut signals = Signals::catch()?;
         let outcome = fix_all(runtime, args, &mut signals).await;
         Ok(if outcome == Outcome::Interrupted { exit::INTERRUPTED } else { exit::SUCCESS })

@@ -11,7 +11,7 @@ use super::args::DoctorArgs;
 use crate::option_names;
 use crate::printable::{Printable, printable};
 use crate::render::{self, width_of_stdout};
-use crate::runtime::{build_tokio, report_failure};
+use crate::runtime::{Threads, build_tokio, report_failure};
 use crate::{exit, ledger_report, restore_report, vendor};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -21,7 +21,7 @@ const NAME: Style = Style::new().bold();
 
 /// Prints the state of all agents. Returns the exit code for the chosen one.
 pub(super) fn inspect(runtime: &Runtime, args: &DoctorArgs, chosen: &str) -> u8 {
-    let found = match build_tokio() {
+    let found = match build_tokio(Threads::Workers) {
         Ok(tokio) => tokio.block_on(inspect_all(runtime, args)),
         Err(error) => return report_failure(&error),
     };

@@ -105,7 +105,7 @@ impl Output {
         let renderer: Box<dyn Renderer> = match format {
             Format::Pretty => Box::new(pretty::Pretty::new(screen).with_tool_output(tool_output)),
             Format::Text => Box::new(text::Text::new(screen)),
-            Format::Ndjson => Box::new(ndjson::Ndjson),
+            Format::Ndjson => Box::new(ndjson::Ndjson::default()),
             Format::Json => Box::new(json::Json),
         };
         Self { renderer, to, failure: None, agent: agent.to_owned(), in_chat: false, live: None }
@@ -118,17 +118,24 @@ impl Output {
     pub(crate) fn event(&mut self, event: &Event, now: Instant) -> io::Result<()> {
         self.before(event)?;
         self.renderer.event(event, now, &mut self.to)?;
+        self.renderer.flush(&mut self.to)?;
         self.after(event, now)
     }
 
-    /// Writes an event with its run id and time.
+    /// Writes events that are ready together, with their run ids and times.
     ///
     /// # Errors
     /// Returns an error if standard output cannot be written.
-    pub(crate) fn stamped(&mut self, stamped: &StampedEvent, now: Instant) -> io::Result<()> {
-        self.before(&stamped.event)?;
-        self.renderer.stamped(stamped, now, &mut self.to)?;
-        self.after(&stamped.event, now)
+    pub(crate) fn batch(&mut self, events: &[StampedEvent], now: Instant) -> io::Result<()> {
+        for stamped in events {
+            self.before(&stamped.event)?;
+            self.renderer.stamped(stamped, now, &mut self.to)?;
+            if matches!(stamped.event, Event::Done(_)) {
+                self.renderer.flush(&mut self.to)?;
+            }
+            self.after(&stamped.event, now)?;
+        }
+        self.renderer.flush(&mut self.to)
     }
 
     /// The end of a run is also written to standard error, so the live area is emptied before.

@@ -23,6 +23,14 @@ pub(crate) trait Renderer: Send {
         self.event(&stamped.event, now, to)
     }
 
+    /// Writes what the format has collected. Called after the events that were ready together.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    fn flush(&mut self, _to: &mut Streams) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Returns the lines that follow the written output, but may still change.
     fn tail(&self) -> Vec<Printable> {
         Vec::new()

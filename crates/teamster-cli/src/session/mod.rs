@@ -49,7 +49,7 @@ pub(crate) fn main(args: SessionArgs) -> u8 {
     match plan::plan_session(args.conversation, Limits::default().answer, &mut SystemInputs) {
         Ok(mut plan) => {
             plan.request.background_tasks = background_tasks;
-            runtime::run_command(run_session(plan))
+            runtime::run_command(runtime::Threads::Main, run_session(plan))
         }
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }

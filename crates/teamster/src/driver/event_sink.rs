@@ -16,7 +16,8 @@ use super::ended::Ended;
 use super::host::Host;
 use super::log;
 use crate::callers::Callers;
-use crate::events::queue::{Bounds, EventQueue};
+use crate::events::backlog::Bounds;
+use crate::events::queue::EventQueue;
 use crate::recording::Recording;
 use crate::recording::redact::Redactor;
 use crate::turns::handle::RunHandle;
@@ -41,7 +42,7 @@ impl EventSink {
     pub(super) fn new(handle: &RunHandle, limits: &Limits, host: &Host, budget: Budget) -> Self {
         Self {
             transcript: Transcript::new(),
-            queue: EventQueue::new(handle.events.clone(), handle.leftovers.clone(), Bounds::of(limits)),
+            queue: EventQueue::new(handle.events.clone(), Bounds::of(limits)),
             redactor: Arc::default(),
             recording: host.recording.clone(),
             callers: host.callers.next_turn(),

@@ -27,11 +27,11 @@ pub(super) async fn wait_in_queue(ticket: &mut Ticket, sink: &mut EventSink, run
             tracing::debug!(position, "the turn waits in the queue");
             sink.emit(Event::Queued(Queued::new(position)));
         }
+        sink.queue.flush();
         tokio::select! {
             biased;
             () = run.stopped() => return false,
             () = ticket.granted() => return true,
-            () = sink.queue.deliver(), if !sink.queue.is_empty() => {}
             () = sleep(POSITION_INTERVAL) => {}
         }
     }
@@ -66,13 +66,10 @@ pub(super) async fn deliver_while<T>(
     sink: &mut EventSink,
     run: &RunHandle,
 ) -> Option<T> {
-    let mut future = std::pin::pin!(future);
-    loop {
-        tokio::select! {
-            biased;
-            () = run.stopped() => return None,
-            output = &mut future => return Some(output),
-            () = sink.queue.deliver(), if !sink.queue.is_empty() => {}
-        }
+    sink.queue.flush();
+    tokio::select! {
+        biased;
+        () = run.stopped() => None,
+        output = future => Some(output),
     }
 }

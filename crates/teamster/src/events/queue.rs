@@ -1,223 +1,199 @@
-//! The queue of events between the driver and the consumer: in memory up to a bound, then on disk up to another. Beyond both,
-//! the driver stops reading from the agent.
+//! The queue of events between the driver and the consumer of a run.
 //!
-//! Invariants: events are delivered in the order in which they were pushed, whether they waited in memory or on disk. When
-//! the driver ends, the run takes over the undelivered events, so the driver never waits for a consumer.
+//! The driver collects the events of one reading of the output, and passes them on with one lock and at most one wake-up. The
+//! consumer takes all that is there with one lock. Neither waits for a batch to fill.
+//!
+//! Invariants: events are delivered in the order in which they were pushed. The driver never waits for a consumer, except that
+//! it does not read from the agent while the queue is full. When all senders are dropped, the consumer still gets every event.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 
-use teamster_process::Spill;
-use teamster_types::event::{Event, Warning, WarningCode};
-use teamster_types::request::Limits;
-use tokio::sync::mpsc;
+use teamster_types::event::Event;
+use tokio::sync::Notify;
+use tokio::task::coop;
 
-use crate::events::size;
-use crate::events::stamped::Timed;
+use crate::events::backlog::{Backlog, Bounds};
+use crate::events::stamped::{Timed, now_ms};
 
-/// The maximum size of a queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bounds {
-    /// Bytes of events in memory, estimated.
-    memory: usize,
-    /// Bytes of events on disk.
-    disk: u64,
+/// The state that the driver and the consumer share.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Notified when a full queue has room again.
+    room: Notify,
 }
 
-impl Bounds {
-    pub(crate) fn of(limits: &Limits) -> Self {
-        Self { memory: limits.backlog_bytes, disk: limits.backlog_disk_bytes }
+#[derive(Debug, Default)]
+struct State {
+    backlog: Backlog,
+    /// Wakes the consumer, if it waits.
+    consumer: Option<Waker>,
+    /// Whether the consumer was dropped.
+    is_abandoned: bool,
+    /// Whether all senders were dropped.
+    is_closed: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The size in bytes above which an event is delivered only after the consumer has read every event before it. This bounds the
-/// bytes in the channel to the consumer.
-const LARGE: usize = 16 * 1024;
+/// The driver's side of a queue. The queue is closed when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct EventSender(Arc<OpenQueue>);
 
-/// The events that wait for the consumer of a run. Dropping the queue hands the undelivered events over to the run.
+/// Closes the queue when it is dropped.
 #[derive(Debug)]
-pub(crate) struct EventQueue {
-    consumer: mpsc::Sender<Timed>,
-    backlog: Backlog,
-    leftovers: Leftovers,
+struct OpenQueue(Arc<Shared>);
+
+/// The consumer's side of a queue.
+#[derive(Debug)]
+pub(crate) struct EventReceiver {
+    shared: Arc<Shared>,
+    /// Events that were taken from the queue.
+    taken: VecDeque<Timed>,
 }
 
-/// The undelivered events of a driver that has ended, for the run to take.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Leftovers(Arc<Mutex<Option<Backlog>>>);
+/// Creates a queue without bounds. Its [`EventQueue`] sets them.
+pub(crate) fn channel() -> (EventSender, EventReceiver) {
+    let shared = Arc::<Shared>::default();
+    let receiver = EventReceiver { shared: Arc::clone(&shared), taken: VecDeque::new() };
+    (EventSender(Arc::new(OpenQueue(shared))), receiver)
+}
 
-/// Waiting events.
-#[derive(Debug, Default)]
-pub(crate) struct Backlog {
-    bounds: Bounds,
-    /// The oldest events, in memory.
-    front: VecDeque<Timed>,
-    front_bytes: usize,
-    /// The events after them, on disk.
-    spill: Option<Spill>,
-    /// The events after those, which did not fit on disk. The driver reads nothing more until the consumer has taken them.
-    overflow: VecDeque<Timed>,
+/// The events that a driver passes to the consumer of a run. Dropping it passes the last ones on.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    sender: EventSender,
+    /// Events that were not passed on yet.
+    batch: Vec<Event>,
 }
 
 impl EventQueue {
-    pub(crate) fn new(consumer: mpsc::Sender<Timed>, leftovers: Leftovers, bounds: Bounds) -> Self {
-        Self { consumer, backlog: Backlog { bounds, ..Backlog::default() }, leftovers }
+    /// Creates the queue's end for one driver.
+    pub(crate) fn new(sender: EventSender, bounds: Bounds) -> Self {
+        sender.0.0.state().backlog.bounds = bounds;
+        Self { sender, batch: Vec::new() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.backlog.is_empty()
+    /// Adds an event. The consumer gets it at the next [`flush`](Self::flush).
+    pub(crate) fn push(&mut self, event: Event) {
+        self.batch.push(event);
+    }
+
+    /// Passes the events on to the consumer. Call it before each wait.
+    pub(crate) fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let at_ms = now_ms();
+        let mut state = self.sender.0.0.state();
+        if state.is_abandoned {
+            return self.batch.clear();
+        }
+        for event in self.batch.drain(..) {
+            state.backlog.push(Timed::at(at_ms, event));
+        }
+        let consumer = state.consumer.take();
+        drop(state);
+        if let Some(consumer) = consumer {
+            consumer.wake();
+        }
     }
 
     /// Whether the driver must stop reading from the agent.
     pub(crate) fn is_full(&self) -> bool {
-        self.backlog.is_full()
+        self.sender.0.0.state().backlog.is_full()
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
-        if !self.consumer.is_closed() {
-            self.backlog.push(event);
-        }
+    /// Whether the consumer has not taken all events that were passed on.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.sender.0.0.state().backlog.is_empty()
     }
 
-    /// Delivers events until the queue is empty or the channel to the consumer is full. Cancel safe.
-    pub(crate) async fn deliver(&mut self) {
-        let consumer = self.consumer.clone();
-        let places = if self.backlog.is_next_large() { consumer.max_capacity() } else { 1 };
-        let Ok(mut permits) = consumer.reserve_many(places).await else {
-            // The consumer is gone and the run is being ended. From now on `push` drops events.
-            self.backlog = Backlog::default();
-            return;
-        };
-        let mut permit = permits.next();
-        drop(permits);
-        while let Some(free) = permit {
-            let Some(event) = self.backlog.pop() else { return };
-            free.send(event);
-            permit = if self.backlog.is_next_large() { None } else { consumer.try_reserve().ok() };
+    /// Waits until the queue is not full. Cancel safe.
+    pub(crate) async fn room(&self) {
+        while self.is_full() {
+            self.sender.0.0.room.notified().await;
         }
     }
 }
 
 impl Drop for EventQueue {
-    /// Hands over the rest before the channel closes, so that a consumer that sees the end of the channel finds it.
     fn drop(&mut self) {
-        self.leftovers.set(std::mem::take(&mut self.backlog));
+        self.flush();
     }
 }
 
-impl Leftovers {
-    fn set(&self, backlog: Backlog) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(backlog);
-    }
-
-    /// Takes the undelivered events. Returns `None` if the driver has not ended, or they were taken before.
-    pub(crate) fn take(&self) -> Option<Backlog> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+impl Drop for OpenQueue {
+    fn drop(&mut self) {
+        let consumer = {
+            let mut state = self.0.state();
+            state.is_closed = true;
+            state.consumer.take()
+        };
+        if let Some(consumer) = consumer {
+            consumer.wake();
+        }
     }
 }
 
-impl Backlog {
-    /// Adds an event with the current time.
-    pub(crate) fn push(&mut self, event: Event) {
-        // No warning may come between an error and its `done`, so these two stay in memory.
-        let is_last = matches!(event, Event::Error(_) | Event::Done(_));
-        let event = Timed::now(event);
-        if self.is_full() {
-            self.overflow.push_back(event);
-        } else if self.spilled() > 0 || (self.is_memory_used_up() && !is_last) {
-            self.push_to_disk(event);
-        } else {
-            self.push_to_memory(event);
+impl EventReceiver {
+    /// Returns the next event; `None` if there is none and the queue is closed.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Timed>> {
+        if let Some(event) = self.taken.pop_front() {
+            return Poll::Ready(Some(event));
         }
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Timed> {
-        if let Some(event) = self.front.pop_front() {
-            self.front_bytes = self.front_bytes.saturating_sub(size::in_memory(&event.event));
-            return Some(event);
+        // A consumer that always finds events must let other tasks run too.
+        let progress = ready!(coop::poll_proceed(context));
+        let mut state = self.shared.state();
+        let was_full = state.backlog.is_full();
+        state.backlog.take_batch(&mut self.taken);
+        let has_room = was_full && !state.backlog.is_full();
+        let event = self.taken.pop_front();
+        if event.is_none() && !state.is_closed {
+            state.consumer = Some(context.waker().clone());
+            return Poll::Pending;
         }
-        if self.spilled() > 0
-            && let Some(event) = self.pop_from_disk()
-        {
-            return Some(event);
+        drop(state);
+        if has_room {
+            self.shared.room.notify_one();
         }
-        self.overflow.pop_front()
+        progress.made_progress();
+        Poll::Ready(event)
     }
 
-    /// Whether the next event is large. Reads it back from disk if necessary.
-    fn is_next_large(&mut self) -> bool {
-        if self.front.is_empty()
-            && self.spilled() > 0
-            && let Some(event) = self.pop_from_disk()
-        {
-            self.push_to_memory(event);
-        }
-        self.front.front().or(self.overflow.front()).is_some_and(|event| size::in_memory(&event.event) > LARGE)
+    /// Returns the next event of those that were taken from the queue before.
+    pub(crate) fn next_taken(&mut self) -> Option<Timed> {
+        self.taken.pop_front()
     }
 
-    fn is_empty(&self) -> bool {
-        self.front.is_empty() && self.overflow.is_empty() && self.spilled() == 0
+    /// Adds events after those that were taken.
+    pub(crate) fn append(&mut self, events: impl IntoIterator<Item = Event>) {
+        let at_ms = now_ms();
+        self.taken.extend(events.into_iter().map(|event| Timed::at(at_ms, event)));
     }
+}
 
-    fn is_full(&self) -> bool {
-        !self.overflow.is_empty()
-    }
-
-    fn is_memory_used_up(&self) -> bool {
-        !self.front.is_empty() && self.front_bytes >= self.bounds.memory
-    }
-
-    fn push_to_memory(&mut self, event: Timed) {
-        self.front_bytes += size::in_memory(&event.event);
-        self.front.push_back(event);
-    }
-
-    fn push_to_disk(&mut self, event: Timed) {
-        if self.bounds.disk == 0 {
-            return self.overflow.push_back(event);
-        }
-        if self.spill.is_none() {
-            match Spill::create(&std::env::temp_dir(), self.bounds.disk) {
-                Ok(spill) => self.spill = Some(spill),
-                Err(error) => {
-                    tracing::warn!(%error, "waiting events cannot be written to disk");
-                    return self.overflow.push_back(event);
-                }
-            }
-            let text = "the consumer is slow; events wait on disk";
-            self.push_to_memory(Timed::now(Warning::new(WarningCode::Spilled, text).into()));
-        }
-        let Some(spill) = &mut self.spill else { return self.overflow.push_back(event) };
-        let record = serde_json::to_vec(&event).unwrap_or_default();
-        if let Err(error) = spill.push(&record) {
-            tracing::warn!(%error, "the disk space for waiting events is used up");
-            self.overflow.push_back(event);
-        }
-    }
-
-    fn pop_from_disk(&mut self) -> Option<Timed> {
-        let spill = self.spill.as_mut()?;
-        let read = spill.pop().map_err(|error| error.to_string());
-        let event = read
-            .and_then(|record| serde_json::from_slice(&record.unwrap_or_default()).map_err(|error| error.to_string()));
-        match event {
-            Ok(event) => Some(event),
-            Err(error) => {
-                let text = format!("{} events that waited on disk cannot be read back: {error}", spill.len() + 1);
-                self.spill = None;
-                Some(Timed::now(Warning::new(WarningCode::Spilled, text).into()))
-            }
-        }
-    }
-
-    fn spilled(&self) -> usize {
-        self.spill.as_ref().map_or(0, Spill::len)
+impl Drop for EventReceiver {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.is_abandoned = true;
+        let backlog = std::mem::take(&mut state.backlog);
+        drop(state);
+        drop(backlog);
+        self.shared.room.notify_one();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use teamster_types::event::{Delta, Done, ErrorCode, Failure, RunResult};
+    use teamster_types::event::Delta;
+    use teamster_types::request::Limits;
 
     use super::*;
 
@@ -225,129 +201,74 @@ mod tests {
         Event::Text(Delta::new("m", number.to_string()))
     }
 
-    fn all(backlog: &mut Backlog) -> Vec<Event> {
-        std::iter::from_fn(|| backlog.pop()).map(|timed| timed.event).collect()
+    async fn next(receiver: &mut EventReceiver) -> Option<Event> {
+        std::future::poll_fn(|context| receiver.poll_next(context)).await.map(|timed| timed.event)
     }
 
-    fn numbers(events: &[Event]) -> Vec<usize> {
-        let texts = events.iter().filter_map(|event| match event {
-            Event::Text(delta) => Some(&delta.text),
-            _ => None,
-        });
-        texts.map(|text| text.parse().unwrap()).collect()
-    }
-
-    fn small() -> Backlog {
-        Backlog { bounds: Bounds { memory: 10 * size::EVENT_BYTES, disk: 2000 }, ..Backlog::default() }
-    }
-
-    fn is_spilled(event: &Event) -> bool {
-        matches!(event, Event::Warning(warning) if warning.code == WarningCode::Spilled)
-    }
-
-    #[test]
-    fn events_keep_their_order_in_memory_on_disk_and_in_the_overflow() {
-        let mut backlog = small();
-        let mut pushed = 0;
-        while !backlog.is_full() {
-            backlog.push(text(pushed));
-            pushed += 1;
-        }
-        backlog.push(text(pushed));
-        let events = all(&mut backlog);
-        assert_eq!(numbers(&events), (0..=pushed).collect::<Vec<_>>());
-        assert_eq!(events.iter().filter(|event| is_spilled(event)).count(), 1);
-        assert!(!backlog.is_full(), "reading continues when the consumer has caught up");
-    }
-
-    #[test]
-    fn with_bounds_of_zero_reading_stops_after_one_waiting_event() {
-        let mut backlog = Backlog::default();
-        backlog.push(text(0));
-        assert!(!backlog.is_full());
-        backlog.push(text(1));
-        backlog.push(text(2));
-        assert!(backlog.is_full());
-        let events = all(&mut backlog);
-        assert_eq!(numbers(&events), [0, 1, 2]);
-        assert!(!backlog.is_full() && !events.iter().any(is_spilled));
-    }
-
-    #[test]
-    fn no_event_comes_between_an_error_and_its_done() {
-        let last = || {
-            let failure = Failure::new(ErrorCode::Protocol, "");
-            [Event::Error(Box::new(failure)), Event::Done(Box::new(Done::new(RunResult::default())))]
-        };
-        for before in 0..20 {
-            let mut backlog = small();
-            (0..before).map(text).chain(last()).for_each(|event| backlog.push(event));
-            assert!(all(&mut backlog).ends_with(&last()), "after {before}");
-        }
-    }
-
-    #[test]
-    fn the_size_of_an_event_includes_its_contents() {
-        let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
-        let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 20_000]}]);
-        let long = "x".repeat(10_000);
-        let rows = [
-            event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})),
-            event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": long})),
-            event(
-                serde_json::json!({"type": "tool_use", "toolId": "t", "toolName": long, "input": {}, "kind": "other"}),
-            ),
-            event(
-                serde_json::json!({"type": "tool_use", "toolId": "t", "toolName": "x", "input": [long], "kind": "other"}),
-            ),
-            event(serde_json::json!({"type": "text", "messageId": long, "text": "x"})),
-            event(serde_json::json!({"type": "plan", "entries": [{"content": long, "status": "pending"}]})),
-            event(serde_json::json!({"type": "warning", "message": "", "code": "NOTICE", "data": {"line": long}})),
-            event(serde_json::json!({"type": "init", "agent": "x", "sessionId": "s", "tools": [long]})),
-            event(serde_json::json!({"type": "question", "requestId": "r", "questions": [
-                {"id": "q", "text": "", "options": [{"label": "x", "description": long}]}
-            ]})),
-            event(serde_json::json!({"type": "permission_request", "requestId": "r", "toolName": "x", "input": {},
-                "options": [{"optionId": "o", "name": long, "kind": "allow_once"}]})),
-        ];
-        for event in rows {
-            assert!(size::in_memory(&event) >= 10_000, "{}: {event:?}", size::in_memory(&event));
-        }
-        // Each of the thousand lists is an allocation of its own.
-        assert!(
-            size::in_memory(&event(
-                serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})
-            )) > 64_000
-        );
-        let mut result = RunResult::default();
-        result.text = long.into();
-        assert!(size::in_memory(&Event::Done(Box::new(Done::new(result)))) >= 10_000);
+    fn queue() -> (EventQueue, EventReceiver) {
+        let (sender, receiver) = channel();
+        (EventQueue::new(sender, Bounds::of(&Limits::default())), receiver)
     }
 
     #[tokio::test]
     async fn a_queue_whose_consumer_is_gone_drops_its_events() {
-        let (sender, consumer) = mpsc::channel(1);
-        let mut queue = EventQueue::new(sender, Leftovers::default(), Bounds::of(&Limits::default()));
+        let (mut queue, receiver) = queue();
         queue.push(text(1));
-        drop(consumer);
+        drop(receiver);
         queue.push(text(2));
-        queue.deliver().await;
-        assert!(queue.is_empty());
+        queue.flush();
+        assert!(!queue.has_waiting() && queue.batch.is_empty());
     }
 
     #[tokio::test]
-    async fn the_run_takes_over_undelivered_events() {
-        let (sender, mut consumer) = mpsc::channel(2);
-        let leftovers = Leftovers::default();
-        let mut queue = EventQueue::new(sender, leftovers.clone(), Bounds::of(&Limits::default()));
-        (0..5).map(text).for_each(|event| queue.push(event));
-        queue.deliver().await;
+    async fn the_consumer_gets_every_event_of_a_driver_that_is_gone() {
+        let (mut queue, mut receiver) = queue();
+        (0..3).for_each(|number| queue.push(text(number)));
+        queue.flush();
+        (3..5).for_each(|number| queue.push(text(number)));
         drop(queue);
-        let mut events = Vec::new();
-        while let Some(event) = consumer.recv().await {
-            events.push(event.event);
+        for number in 0..5 {
+            assert_eq!(next(&mut receiver).await, Some(text(number)));
         }
-        events.extend(all(&mut leftovers.take().unwrap()));
-        assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
+        assert_eq!(next(&mut receiver).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_waiting_consumer_is_woken_by_events_and_by_the_end() {
+        let (mut queue, mut receiver) = queue();
+        let consumer = tokio::spawn(async move {
+            let mut events = 0;
+            while next(&mut receiver).await.is_some() {
+                events += 1;
+            }
+            events
+        });
+        for number in 0..3 {
+            tokio::task::yield_now().await;
+            queue.push(text(number));
+            queue.flush();
+        }
+        tokio::task::yield_now().await;
+        drop(queue);
+        assert_eq!(consumer.await.unwrap(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_has_room_when_the_consumer_has_taken_its_events_or_is_gone() {
+        let (sender, mut receiver) = channel();
+        let mut queue = EventQueue::new(sender, Bounds::default());
+        (0..3).for_each(|number| queue.push(text(number)));
+        queue.flush();
+        assert!(queue.is_full());
+        let mut taken = 0;
+        tokio::join!(queue.room(), async {
+            while taken < 3 {
+                taken += usize::from(next(&mut receiver).await.is_some());
+            }
+        });
+        (0..3).for_each(|number| queue.push(text(number)));
+        queue.flush();
+        assert!(queue.is_full());
+        tokio::join!(queue.room(), async { drop(receiver) });
     }
 }

@@ -110,3 +110,48 @@ fn json(value: &Value) -> usize {
             _ => 0,
         }
 }
+
+#[cfg(test)]
+mod tests {
+    use teamster_types::event::Done;
+
+    use super::*;
+
+    #[test]
+    fn the_size_of_an_event_includes_its_contents() {
+        let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
+        let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 20_000]}]);
+        let long = "x".repeat(10_000);
+        let rows = [
+            event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})),
+            event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": long})),
+            event(
+                serde_json::json!({"type": "tool_use", "toolId": "t", "toolName": long, "input": {}, "kind": "other"}),
+            ),
+            event(
+                serde_json::json!({"type": "tool_use", "toolId": "t", "toolName": "x", "input": [long], "kind": "other"}),
+            ),
+            event(serde_json::json!({"type": "text", "messageId": long, "text": "x"})),
+            event(serde_json::json!({"type": "plan", "entries": [{"content": long, "status": "pending"}]})),
+            event(serde_json::json!({"type": "warning", "message": "", "code": "NOTICE", "data": {"line": long}})),
+            event(serde_json::json!({"type": "init", "agent": "x", "sessionId": "s", "tools": [long]})),
+            event(serde_json::json!({"type": "question", "requestId": "r", "questions": [
+                {"id": "q", "text": "", "options": [{"label": "x", "description": long}]}
+            ]})),
+            event(serde_json::json!({"type": "permission_request", "requestId": "r", "toolName": "x", "input": {},
+                "options": [{"optionId": "o", "name": long, "kind": "allow_once"}]})),
+        ];
+        for event in rows {
+            assert!(in_memory(&event) >= 10_000, "{}: {event:?}", in_memory(&event));
+        }
+        // Each of the thousand lists is an allocation of its own.
+        assert!(
+            in_memory(&event(
+                serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})
+            )) > 64_000
+        );
+        let mut result = RunResult::default();
+        result.text = long.into();
+        assert!(in_memory(&Event::Done(Box::new(Done::new(result)))) >= 10_000);
+    }
+}

@@ -70,6 +70,12 @@ impl RunIdentity {
     }
 }
 
+/// Returns the current time in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// An event with the time when it was emitted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Timed {
@@ -79,9 +85,9 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    pub(crate) fn now(event: Event) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), event }
+    /// Creates an event that was emitted at a time in milliseconds since 1970.
+    pub(crate) fn at(at_ms: u64, event: Event) -> Self {
+        Self { at_ms, event }
     }
 
     fn time(&self) -> SystemTime {

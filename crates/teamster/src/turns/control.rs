@@ -4,8 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handle::RunHandle;
 use super::waiting::Waiting;
-use crate::events::queue::Leftovers;
-use crate::events::stamped::Timed;
+use crate::events::queue::EventSender;
 
 /// Interrupts or aborts a run. It can be cloned and used beside the run's stream.
 ///
@@ -38,8 +37,8 @@ impl Control {
     }
 
     /// Returns the driver's side of the run that this controls.
-    pub(crate) fn handle(&self, events: tokio::sync::mpsc::Sender<Timed>, leftovers: Leftovers) -> RunHandle {
-        RunHandle { events, leftovers, interrupted: self.interrupt.clone(), aborted: self.abort.clone() }
+    pub(crate) fn handle(&self, events: EventSender) -> RunHandle {
+        RunHandle { events, interrupted: self.interrupt.clone(), aborted: self.abort.clone() }
     }
 
     /// Asks the agent to stop. If it does not stop within the grace period, it is killed. A waiting turn ends at once.

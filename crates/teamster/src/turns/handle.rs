@@ -1,16 +1,13 @@
 //! The driver's handle to a run or turn.
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::events::queue::Leftovers;
-use crate::events::stamped::Timed;
+use crate::events::queue::EventSender;
 
 /// The driver's side of a run or turn: where its events go, and what its caller has requested.
 #[derive(Debug)]
 pub(crate) struct RunHandle {
-    pub(crate) events: mpsc::Sender<Timed>,
-    pub(crate) leftovers: Leftovers,
+    pub(crate) events: EventSender,
     pub(crate) interrupted: CancellationToken,
     pub(crate) aborted: CancellationToken,
 }

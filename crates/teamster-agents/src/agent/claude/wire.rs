@@ -12,11 +12,12 @@ use serde_json::value::RawValue;
 use crate::agent::line::{self, Text, if_readable};
 use teamster_types::json::RawJson;
 
-/// The fields of every line, and all fields of a `stream_event` line.
+/// The fields of every line, and all fields of a `stream_event` line. A delta is most of what the CLI prints, so these types are
+/// small: parsing moves them several times.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
+    #[serde(rename = "type")]
+    pub(super) kind: LineKind,
     #[serde(borrow)]
     pub(super) subtype: Option<Text<'a>>,
     #[serde(borrow)]
@@ -25,31 +26,80 @@ pub(super) struct Line<'a> {
     pub(super) parent_tool_use_id: Option<Text<'a>>,
 }
 
+/// The `type` of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LineKind {
+    StreamEvent,
+    Assistant,
+    User,
+    System,
+    Result,
+    RateLimitEvent,
+    ControlRequest,
+    ControlCancelRequest,
+    ControlResponse,
+    KeepAlive,
+    ToolProgress,
+    #[serde(other)]
+    Other,
+}
+
 /// An event of the Messages API's stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamEvent<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
+    #[serde(rename = "type")]
+    pub(super) kind: StreamEventKind,
     pub(super) index: Option<u32>,
     #[serde(borrow)]
     pub(super) delta: Option<StreamDelta<'a>>,
+    /// A [`Block`].
     #[serde(borrow)]
     pub(super) content_block: Option<&'a RawValue>,
+    /// A [`MessageHead`].
     #[serde(borrow)]
-    pub(super) message: Option<MessageHead<'a>>,
-    pub(super) usage: Option<ApiUsage>,
+    pub(super) message: Option<&'a RawValue>,
+    /// An [`ApiUsage`].
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+}
+
+/// The `type` of an event of the Messages API's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StreamEventKind {
+    MessageStart,
+    ContentBlockStart,
+    ContentBlockDelta,
+    ContentBlockStop,
+    MessageDelta,
+    MessageStop,
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamDelta<'a> {
-    #[serde(borrow)]
+    #[serde(default, rename = "type")]
+    pub(super) kind: DeltaKind,
+    /// The content that the delta appends. Its name depends on `kind`.
+    #[serde(borrow, alias = "thinking", alias = "partial_json")]
     pub(super) text: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) partial_json: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) stop_reason: Option<Text<'a>>,
+}
+
+/// The `type` of a delta.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum DeltaKind {
+    TextDelta,
+    ThinkingDelta,
+    InputJsonDelta,
+    /// A delta without content, such as a signature.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Debug, Deserialize)]

@@ -25,7 +25,6 @@ use self::resources::RunResources;
 use super::ended::Ended;
 use super::event_sink::EventSink;
 use super::failures::protocol_panicked;
-use crate::events::queue::EventQueue;
 use crate::recording::redact::Redactor;
 use crate::setup::project_guard::ProjectGuard;
 use crate::threads::blocking;
@@ -106,11 +105,12 @@ impl AgentProcess {
             let kept = if keep { tree.detach().await } else { Vec::new() };
             (survivors, kept, exit)
         };
-        let (survivors, kept, exit) = delivering(&mut sink.queue, end).await;
+        sink.queue.flush();
+        let (survivors, kept, exit) = end.await;
         let (code, signal, left) = (exit.code, exit.signal_name(), survivors.len());
         tracing::debug!(code, signal = signal.as_deref(), processes_left = left, "the CLI has exited");
         link.recorder.exit(exit);
-        for warning in delivering(&mut sink.queue, resources.remove()).await {
+        for warning in resources.remove().await {
             sink.emit(warning);
         }
         if !survivors.is_empty() {
@@ -170,15 +170,4 @@ fn processes_left(survivors: &[Survivor]) -> Warning {
     let pids = survivors.iter().map(|survivor| survivor.pid).collect::<Vec<_>>();
     let text = format!("processes of the run could not be killed: {}", names.join(", "));
     Warning::new(WarningCode::ProcessesLeft, text).with("processes", pids)
-}
-
-/// Waits for a future while the consumer takes events.
-async fn delivering<F: Future>(queue: &mut EventQueue, future: F) -> F::Output {
-    let mut future = std::pin::pin!(future);
-    loop {
-        tokio::select! {
-            output = &mut future => return output,
-            () = queue.deliver(), if !queue.is_empty() => {}
-        }
-    }
 }

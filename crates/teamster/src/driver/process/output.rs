@@ -13,6 +13,8 @@ use crate::recording::Recorder;
 
 /// Receives what a CLI writes.
 pub(in crate::driver) trait Receiver {
+    /// The next lines were read now.
+    fn starts_reading(&mut self) {}
     /// Passes an input to the protocol, and carries out its actions.
     fn input(&mut self, input: Input<'_>);
     fn warn(&mut self, warning: Warning);
@@ -75,6 +77,7 @@ impl AgentOutput {
 
     /// Passes the buffered lines on, until the receiver is done.
     pub(in crate::driver) fn deliver_lines(&mut self, to: &mut impl Receiver) {
+        to.starts_reading();
         while !to.is_done()
             && let Some(frame) = self.lines.next()
         {
@@ -132,6 +135,7 @@ impl AgentOutput {
 
     /// Passes the last line on, which has no line end.
     pub(in crate::driver) fn finish_lines(&mut self, to: &mut impl Receiver) {
+        to.starts_reading();
         while let Some(frame) = self.lines.finish() {
             deliver_frame(frame, self.max_line_bytes, to);
         }

@@ -15,7 +15,15 @@ use crate::driver::session_queue::AgentCommand;
 use crate::recording::Recorder;
 
 impl Receiver for TurnDriver<'_> {
+    fn starts_reading(&mut self) {
+        self.timer.now = Instant::now();
+    }
+
     fn input(&mut self, input: Input<'_>) {
+        // One reading of the output contains many lines.
+        if !matches!(input, Input::Line(_)) {
+            self.timer.now = Instant::now();
+        }
         let mut actions = std::mem::take(&mut self.actions);
         self.protocol.handle(input, &mut actions);
         self.act_on_batch(&mut actions);
@@ -55,6 +63,7 @@ impl TurnDriver<'_> {
 
     /// Passes an answer to the agent. Emits the answer before the events that follow from it.
     pub(super) fn answer(&mut self, given: &GivenAnswer) {
+        self.timer.now = Instant::now();
         let mut actions = std::mem::take(&mut self.actions);
         self.protocol.handle(given.input(), &mut actions);
         // After a panic of the protocol the agent gets no answer.
@@ -90,9 +99,9 @@ impl TurnDriver<'_> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Emit(event) => self.emit(event),
-            Action::Alive => self.timer.watchdog.alive(Instant::now()),
+            Action::Alive => self.timer.watchdog.alive(self.timer.now),
             Action::Outcome(outcome) => {
-                self.timer.watchdog.outcome(Instant::now());
+                self.timer.watchdog.outcome(self.timer.now);
                 self.sink.set_outcome(*outcome);
             }
             Action::Process(action) => self.process_action(action),
@@ -105,7 +114,7 @@ impl TurnDriver<'_> {
     fn emit(&mut self, mut event: Event) {
         if let Some(session) = &mut self.session {
             if let Some(answer) = session.queue.answer_by_rule(&event) {
-                self.timer.watchdog.alive(Instant::now());
+                self.timer.watchdog.alive(self.timer.now);
                 return session.rule_answers.push(answer);
             }
             session.queue.open_request(&mut event, self.limits.answer);
@@ -114,7 +123,7 @@ impl TurnDriver<'_> {
             Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => self.timer.activity(),
             // Such a line may come from another process that holds the agent's stdout.
             Event::Warning(warning) if warning.code == WarningCode::MalformedLine => {}
-            _ => self.timer.watchdog.alive(Instant::now()),
+            _ => self.timer.watchdog.alive(self.timer.now),
         }
         self.sink.emit(event);
         if let Some(failure) = self.sink.take_over_budget() {

@@ -15,9 +15,9 @@ impl TurnDriver<'_> {
         let until = Instant::now() + self.limits.drain;
         output.deliver_lines(self);
         while output.is_open() {
+            self.sink.queue.flush();
             tokio::select! {
                 filled = output.fill(true) => output.deliver(filled, self),
-                () = self.sink.queue.deliver(), if !self.sink.queue.is_empty() => {}
                 () = sleep_until(until) => break,
                 () = run.aborted.cancelled() => break,
             }
@@ -34,9 +34,9 @@ impl TurnDriver<'_> {
             return;
         }
         loop {
+            self.sink.queue.flush();
             let event = tokio::select! {
                 event = remaining_event(&mut self.link.server) => event,
-                () = self.sink.queue.deliver(), if !self.sink.queue.is_empty() => continue,
                 () = sleep_until(until) => break,
                 () = run.aborted.cancelled() => return,
             };

@@ -18,7 +18,8 @@ use teamster_agents::transcript::Cause;
 use teamster_process::ProcessTree;
 use teamster_types::event::SteerId;
 use teamster_types::request::{Limits, Prompt};
-use tokio::time::{Instant, sleep_until};
+use tokio::task::yield_now;
+use tokio::time::Instant;
 
 use self::stopping::Stopping;
 use self::timer::LimitTimer;
@@ -211,8 +212,13 @@ impl<'a> TurnDriver<'a> {
         // Lines that were read with the end of the turn before.
         output.deliver_lines(self);
         loop {
+            self.sink.queue.flush();
             if self.is_turn_ended() {
                 return Live::TurnEnded;
+            }
+            // A consumer on the same thread takes the events of one reading before the next one.
+            if self.sink.queue.has_waiting() {
+                yield_now().await;
             }
             // A consumer that does not take its events stops the reading. The agent's silence does not count meanwhile.
             let listening = !self.sink.queue.is_full();
@@ -229,7 +235,7 @@ impl<'a> TurnDriver<'a> {
                 // It is no error if the CLI does not read its input: its result or its exit decides.
                 _ = self.link.stdin.flush(), if !self.link.stdin.is_idle() => {}
                 event = next_event(&mut self.link.server), if listening => self.server_event(&event, output),
-                () = self.sink.queue.deliver(), if !self.sink.queue.is_empty() => {}
+                () = self.sink.queue.room(), if !listening => {}
                 () = run.interrupted.cancelled(), if !interrupted => {
                     interrupted = true;
                     self.interrupt(Cause::Aborted);
@@ -237,7 +243,7 @@ impl<'a> TurnDriver<'a> {
                 () = run.aborted.cancelled(), if !self.stopping.is_terminating() => self.terminate(Some(Cause::Aborted)),
                 () = self.stopping.terminated(), if self.stopping.is_signalling() => {}
                 command = next_command(&mut self.session) => self.command(command),
-                () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => {
+                () = self.timer.alarm.reached(alarm.unwrap_or(started)), if alarm.is_some() => {
                     if has_exited(self.tree).await {
                         break;
                     }

@@ -1,7 +1,9 @@
 //! The state of the time limits of a turn.
 
+use std::pin::Pin;
+
 use teamster_types::request::Limits;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::watchdog::Watchdog;
 
@@ -9,6 +11,9 @@ use super::watchdog::Watchdog;
 pub(super) struct LimitTimer {
     pub(super) watchdog: Watchdog,
     pub(super) deadline: Option<Instant>,
+    pub(super) alarm: Alarm,
+    /// When the input was read that is being handled.
+    pub(super) now: Instant,
     /// When a reached limit is enforced. Pending output is read until then.
     pub(super) enforced_at: Option<Instant>,
     /// Late alarms since the last activity of the agent.
@@ -20,6 +25,8 @@ impl LimitTimer {
         Self {
             watchdog: Watchdog::new(started),
             deadline: deadline(limits, started),
+            alarm: Alarm::default(),
+            now: started,
             enforced_at: None,
             late_alarms: 0,
         }
@@ -27,7 +34,7 @@ impl LimitTimer {
 
     /// Notes that the agent works.
     pub(super) fn activity(&mut self) {
-        self.watchdog.activity(Instant::now());
+        self.watchdog.activity(self.now);
         // An agent that writes without end must not delay a limit that was reached.
         if self.enforced_at.is_none() {
             self.late_alarms = 0;
@@ -38,4 +45,27 @@ impl LimitTimer {
 /// Returns the deadline of a run or turn that started at this time. `None` if there is none.
 pub(super) fn deadline(limits: &Limits, started: Instant) -> Option<Instant> {
     started.checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero())
+}
+
+/// Waits for a time that moves with each line of output.
+///
+/// A time that moves away does not change the timer. When the timer fires too early, it is set to the time as it is then.
+#[derive(Default)]
+pub(super) struct Alarm(Option<Pin<Box<Sleep>>>);
+
+impl Alarm {
+    /// Waits until this time. Cancel safe.
+    pub(super) async fn reached(&mut self, due: Instant) {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if sleep.is_elapsed() || due < sleep.deadline() {
+            sleep.as_mut().reset(due);
+        }
+        loop {
+            sleep.as_mut().await;
+            if sleep.deadline() >= due {
+                return;
+            }
+            sleep.as_mut().reset(due);
+        }
+    }
 }

@@ -5,49 +5,48 @@ use serde_json::value::RawValue;
 use super::{Actions, StreamJson};
 use crate::agent::claude::assembler::MessageAssembler;
 use crate::agent::claude::tools;
-use crate::agent::claude::wire::{Block, MessageHead, MessageLine, StreamEvent};
+use crate::agent::claude::wire::{
+    ApiUsage, Block, DeltaKind, MessageHead, MessageLine, StreamDelta, StreamEvent, StreamEventKind as Kind,
+};
 use crate::agent::content::ContentKind;
 use crate::protocol::Action;
 use teamster_types::event::{Delta, Event, MessageId, Retract, ToolId};
 use teamster_types::json::RawJson;
 
 impl StreamJson {
-    pub(super) fn stream_event(&mut self, event: &StreamEvent<'_>, parent: Option<&str>, actions: &mut Actions) {
-        match (&*event.kind, event.index) {
-            ("message_start", _) => {
-                if let Some(head) = &event.message {
-                    self.message_start(head, actions);
+    pub(super) fn stream_event(
+        &mut self,
+        event: &StreamEvent<'_>,
+        parent: Option<&str>,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
+        match (event.kind, event.index) {
+            (Kind::MessageStart, _) => {
+                if let Some(head) = event.message {
+                    self.message_start(&serde_json::from_str(head.get())?, actions);
                 }
             }
-            ("content_block_start", Some(index)) => self.block_start(index, event.content_block),
-            ("content_block_delta", Some(index)) => {
+            (Kind::ContentBlockStart, Some(index)) => self.block_start(index, event.content_block),
+            (Kind::ContentBlockDelta, Some(index)) => {
                 if let Some(delta) = &event.delta {
-                    match (&delta.text, &delta.thinking, &delta.partial_json) {
-                        (Some(text), _, _) => return self.text_delta(index, ContentKind::Text, text, parent, actions),
-                        (_, Some(text), _) => {
-                            return self.text_delta(index, ContentKind::Thinking, text, parent, actions);
-                        }
-                        (_, _, Some(json)) => {
-                            if let Some(message) = &mut self.message {
-                                message.push_json(index, json);
-                            }
-                        }
-                        _ => {}
-                    }
+                    self.block_delta(index, delta, parent, actions);
+                    return Ok(());
                 }
             }
-            ("content_block_stop", Some(index)) => {
+            (Kind::ContentBlockStop, Some(index)) => {
                 let tool = self.message.as_mut().and_then(|message| message.finish_tool(index));
                 if let Some(tool) = tool {
-                    return self.tool_use(&tool.id, &tool.name, tool.input, parent, actions);
+                    self.tool_use(&tool.id, &tool.name, tool.input, parent, actions);
+                    return Ok(());
                 }
             }
-            ("message_delta", _) => {
+            (Kind::MessageDelta, _) => {
                 let stop_reason = event.delta.as_ref().and_then(|delta| delta.stop_reason.as_deref());
-                let usage = self.totals.message_delta(stop_reason, event.usage.as_ref());
+                let usage = event.usage.map(|usage| serde_json::from_str::<ApiUsage>(usage.get())).transpose()?;
+                let usage = self.totals.message_delta(stop_reason, usage.as_ref());
                 actions.extend(usage.map(Action::Emit));
             }
-            ("message_stop", _) => {
+            (Kind::MessageStop, _) => {
                 if let Some(message) = &mut self.message {
                     message.complete();
                 }
@@ -55,6 +54,23 @@ impl StreamJson {
             _ => {}
         }
         actions.push(Action::Alive);
+        Ok(())
+    }
+
+    fn block_delta(&mut self, index: u32, delta: &StreamDelta<'_>, parent: Option<&str>, actions: &mut Actions) {
+        match (delta.kind, &delta.text) {
+            (DeltaKind::TextDelta, Some(text)) => self.text_delta(index, ContentKind::Text, text, parent, actions),
+            (DeltaKind::ThinkingDelta, Some(text)) => {
+                self.text_delta(index, ContentKind::Thinking, text, parent, actions);
+            }
+            (DeltaKind::InputJsonDelta, Some(json)) => {
+                if let Some(message) = &mut self.message {
+                    message.push_json(index, json);
+                }
+                actions.push(Action::Alive);
+            }
+            _ => actions.push(Action::Alive),
+        }
     }
 
     fn message_start(&mut self, head: &MessageHead<'_>, actions: &mut Actions) {

@@ -8,8 +8,8 @@ use super::edits::Edits;
 use super::outcome::UsageTotals;
 use super::session::Session;
 use super::wire::{
-    ControlCancelLine, ControlResponseLine, InitLine, InitServer, Line, MessageLine, RateLimitLine, ResultLine,
-    SystemLine,
+    ControlCancelLine, ControlResponseLine, InitLine, InitServer, Line, LineKind as Kind, MessageLine, RateLimitLine,
+    ResultLine, SystemLine,
 };
 use super::{control, failure, notices, one_shot};
 use crate::agent::content::ContentKind;
@@ -119,14 +119,14 @@ impl StreamJson {
             actions.push(Action::Alive);
             return Ok(());
         }
-        match (&*line.kind, line.subtype.as_deref()) {
-            ("stream_event", _) => {
+        match (line.kind, line.subtype.as_deref()) {
+            (Kind::StreamEvent, _) => {
                 if let Some(event) = &line.event {
-                    self.stream_event(event, parent, actions);
+                    self.stream_event(event, parent, actions)?;
                 }
             }
-            ("assistant", _) => self.assistant(&serde_json::from_str(text)?, actions)?,
-            ("user", _) => {
+            (Kind::Assistant, _) => self.assistant(&serde_json::from_str(text)?, actions)?,
+            (Kind::User, _) => {
                 let line: MessageLine<'_> = serde_json::from_str(text)?;
                 if let Some(uuid) = line.uuid.as_deref().filter(|_| line.is_replay) {
                     self.echoed(uuid, actions);
@@ -135,28 +135,28 @@ impl StreamJson {
                 Self::user(&line, actions);
                 self.note_results(actions.get(before..).unwrap_or_default());
             }
-            ("system", Some("init")) => self.init(serde_json::from_str(text)?, actions),
-            ("system", subtype) => self.system(subtype.unwrap_or_default(), &serde_json::from_str(text)?, actions),
-            ("result", _) => self.result(serde_json::from_str(text)?, actions),
-            ("rate_limit_event", _) => {
+            (Kind::System, Some("init")) => self.init(serde_json::from_str(text)?, actions),
+            (Kind::System, subtype) => self.system(subtype.unwrap_or_default(), &serde_json::from_str(text)?, actions),
+            (Kind::Result, _) => self.result(serde_json::from_str(text)?, actions),
+            (Kind::RateLimitEvent, _) => {
                 let line: RateLimitLine = serde_json::from_str(text)?;
                 actions.push(Action::Emit(notices::rate_limit(&line.rate_limit_info)));
                 self.rate_limit = Some(line.rate_limit_info.status);
             }
-            ("control_request", _) => {
+            (Kind::ControlRequest, _) => {
                 self.control_request(serde_json::from_str(text)?, actions);
             }
-            ("control_cancel_request", _) => {
+            (Kind::ControlCancelRequest, _) => {
                 let line: ControlCancelLine = serde_json::from_str(text)?;
                 let requests = self.session.as_mut().map(|session| &mut session.requests);
                 actions.extend(requests.and_then(|requests| requests.withdraw(&line.request_id)));
             }
-            ("control_response", _) => {
+            (Kind::ControlResponse, _) => {
                 let line: ControlResponseLine = serde_json::from_str(text)?;
                 Self::control_response(line.response, actions);
             }
             // Heartbeats are no sign of progress: `tool_progress` only counts the seconds of a tool, even if the tool hangs.
-            ("keep_alive" | "tool_progress", _) => {}
+            (Kind::KeepAlive | Kind::ToolProgress, _) => {}
             _ => actions.push(Action::Alive),
         }
         Ok(())
