@@ -127,5 +127,5 @@ pub use stdin::{StdinClosed, StdinWriter};
 pub use supervise::{Supervisor, SupervisorError};
 pub use survivor::Survivor;
 pub use tail::Tail;
-pub use tree::ProcessTree;
+pub use tree::{Keeper, ProcessTree};
 pub use write_signals::without_write_signals;

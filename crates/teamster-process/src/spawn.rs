@@ -99,6 +99,12 @@ pub enum SpawnError {
         /// The program.
         program: PathBuf,
     },
+    /// The helper process above the program could not be started.
+    #[error("cannot start the process that supervises the program")]
+    Keeper {
+        /// The error of the system.
+        source: io::Error,
+    },
     /// Arguments and environment exceed the limit of the system.
     #[error(
         "arguments and environment of {program:?} are too large: {total} bytes, the largest {largest} (the limit \
@@ -186,6 +192,14 @@ pub(crate) fn explain(spawn: &Spawn, source: io::Error) -> SpawnError {
         Some(Errno::TXTBSY) => SpawnError::Busy { program },
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => SpawnError::Exhausted { source },
         _ => SpawnError::Other { program, source },
+    }
+}
+
+/// Finds the cause of a keeper that could not be started.
+pub(crate) fn explain_keeper(source: io::Error) -> SpawnError {
+    match Errno::from_io_error(&source) {
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => SpawnError::Exhausted { source },
+        _ => SpawnError::Keeper { source },
     }
 }
 

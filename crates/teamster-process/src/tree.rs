@@ -61,6 +61,14 @@ const KEEPER_SLACK: Duration = Duration::from_secs(3);
 const CHECK: Duration = Duration::from_millis(250);
 const SLOW_CHECK: Duration = Duration::from_secs(5);
 
+/// A keeper without a tree. It can be requested while the start of its tree is still prepared. It
+/// exits when it is dropped.
+#[derive(Debug)]
+pub struct Keeper {
+    connection: Connection,
+    process: Process,
+}
+
 /// A process tree. Dropping it kills every process of the tree.
 #[derive(Debug)]
 pub struct ProcessTree {
@@ -96,39 +104,13 @@ impl ProcessTree {
         run: Option<&RunDir>,
         stop: impl Future<Output = ()>,
     ) -> Result<(Self, Pipes), SpawnError> {
-        let failed = |source| spawn::explain(spawn, source);
         let mut stop = pin!(stop);
-        let (connection, keeper) = tokio::select! {
+        let keeper = tokio::select! {
             biased;
             () = &mut stop => return Err(SpawnError::Stopped),
-            connected = connect(supervisor, spawn) => connected?,
+            keeper = Keeper::request(supervisor) => keeper?,
         };
-        let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(failed)?;
-        let marker = run.map_or_else(EnvMarker::unique, |run| run.env_marker().clone());
-        let start = spawn::start(spawn, marker.name(), run.map(RunDir::path))?;
-        let request = wire::encode(&Request::Start(Box::new(start)));
-        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
-        let identity = TreeIdentity { keeper, leader: Process { pid: 0, start: 0 }, marker: marker.name().to_owned() };
-        let registration = Mutex::new(run.map(RunDir::registration));
-        // From here on the leader may run, even if the keeper does not report it. Dropping `tree`
-        // kills it.
-        let mut tree = Self { identity, connection, registration, _share: share };
-        let started = tokio::select! {
-            biased;
-            () = stop => Err(SpawnError::Stopped),
-            started = tree.start(&request, &descriptors) => started.map_err(failed),
-        };
-        drop(theirs);
-        match started {
-            Ok(leader) => {
-                tree.identity.leader = leader;
-                Ok((tree, pipes))
-            }
-            Err(error) => {
-                tree.terminate(Duration::ZERO).await;
-                Err(error)
-            }
-        }
+        keeper.spawn_until(spawn, run, stop).await
     }
 
     /// Requests the start of the leader and waits for the keeper's report.
@@ -243,19 +225,62 @@ impl ProcessTree {
     }
 }
 
-/// Requests a keeper from the supervisor, and replaces a supervisor that does not answer.
-async fn connect(supervisor: &Supervisor, spawn: &Spawn) -> Result<(Connection, Process), SpawnError> {
-    let failed = |source| spawn::explain(spawn, source);
-    for _ in 0..SUPERVISORS {
-        let connection = Connection::new(supervisor.request_keeper().await?).map_err(failed)?;
-        let answer =
-            wait_with_checks(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.continue_if_stopped()).await;
-        match answer {
-            Some(keeper) => return Ok((connection, keeper.map_err(failed)?)),
-            None => supervisor.replace(),
+impl Keeper {
+    /// Requests a keeper from the supervisor, and replaces a supervisor that does not answer. Must
+    /// be called inside a Tokio runtime with I/O and time enabled.
+    pub async fn request(supervisor: &Supervisor) -> Result<Self, SpawnError> {
+        for _ in 0..SUPERVISORS {
+            let connection = Connection::new(supervisor.request_keeper().await?).map_err(spawn::explain_keeper)?;
+            let answer =
+                wait_with_checks(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.continue_if_stopped())
+                    .await;
+            match answer {
+                Some(process) => {
+                    let process = process.map_err(spawn::explain_keeper)?;
+                    return Ok(Self { connection, process });
+                }
+                None => supervisor.replace(),
+            }
+        }
+        Err(supervisor.no_answer().into())
+    }
+
+    /// Starts a program as the leader of this keeper's tree, like [`ProcessTree::spawn_until`].
+    pub async fn spawn_until(
+        self,
+        spawn: &Spawn,
+        run: Option<&RunDir>,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(ProcessTree, Pipes), SpawnError> {
+        let Self { connection, process: keeper } = self;
+        let failed = |source| spawn::explain(spawn, source);
+        let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(failed)?;
+        let marker = run.map_or_else(EnvMarker::unique, |run| run.env_marker().clone());
+        let start = spawn::start(spawn, marker.name(), run.map(RunDir::path))?;
+        let request = wire::encode(&Request::Start(Box::new(start)));
+        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
+        let identity = TreeIdentity { keeper, leader: Process { pid: 0, start: 0 }, marker: marker.name().to_owned() };
+        let registration = Mutex::new(run.map(RunDir::registration));
+        // From here on the leader may run, even if the keeper does not report it. Dropping `tree`
+        // kills it.
+        let mut tree = ProcessTree { identity, connection, registration, _share: share };
+        let started = tokio::select! {
+            biased;
+            () = stop => Err(SpawnError::Stopped),
+            started = tree.start(&request, &descriptors) => started.map_err(failed),
+        };
+        drop(theirs);
+        match started {
+            Ok(leader) => {
+                tree.identity.leader = leader;
+                Ok((tree, pipes))
+            }
+            Err(error) => {
+                tree.terminate(Duration::ZERO).await;
+                Err(error)
+            }
         }
     }
-    Err(supervisor.no_answer().into())
 }
 
 /// Waits for an answer for at most `limit`, and calls `check` once per interval `every`.

@@ -9,26 +9,51 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use teamster_process::{Limit, can_start_threads, without_write_signals};
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::TaskTracker;
 
 /// Runs work that may wait for a disk on a thread, so that it does not block other runs. If the caller stops waiting, the
 /// result is dropped there. If the system has no thread, the work runs in place.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    begin(work).wait().await
+}
+
+/// Work that was started. Dropping it does not stop the work; its result is dropped when it is done.
+#[derive(Debug)]
+pub(crate) enum Started<T> {
+    /// The work was done in place.
+    Done(T),
+    /// A thread does the work. `None` if the Tokio runtime has ended.
+    Running(Option<JoinHandle<Option<T>>>),
+}
+
+/// Starts work that may wait for a disk on a thread, now. If the system has no thread, the work runs in place.
+pub(crate) fn begin<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Started<T> {
     let work = Shared::new(work);
     let started = start(|| tokio::task::spawn_blocking(work.runner()));
     if let Err(error) = &started
         && let Some(work) = work.take()
     {
         tracing::debug!(%error, "no thread is available; the work is done in place");
-        return without_write_signals(work);
+        return Started::Done(without_write_signals(work));
     }
-    let Ok(handle) = started else { return pending().await };
-    match handle.await.map_err(JoinError::try_into_panic) {
-        Ok(Some(done)) => done,
-        Err(Ok(panic)) => resume_unwind(panic),
-        // Happens only when the Tokio runtime ends, which drops its tasks.
-        Ok(None) | Err(Err(_)) => pending().await,
+    Started::Running(started.ok())
+}
+
+impl<T> Started<T> {
+    /// Waits until the work is done.
+    pub(crate) async fn wait(self) -> T {
+        let handle = match self {
+            Self::Done(done) => return done,
+            Self::Running(Some(handle)) => handle,
+            Self::Running(None) => return pending().await,
+        };
+        match handle.await.map_err(JoinError::try_into_panic) {
+            Ok(Some(done)) => done,
+            Err(Ok(panic)) => resume_unwind(panic),
+            // Happens only when the Tokio runtime ends, which drops its tasks.
+            Ok(None) | Err(Err(_)) => pending().await,
+        }
     }
 }
 

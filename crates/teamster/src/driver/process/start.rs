@@ -13,7 +13,8 @@ use teamster_agents::agent::Plan;
 use teamster_agents::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_process::spawn::Pipes;
 use teamster_process::{
-    FindError, Output, OutputReader, PrivateDir, ProcessTree, Spawn, SpawnError, StdinWriter, TailReader, find_program,
+    FindError, Keeper, Output, OutputReader, PrivateDir, Spawn, SpawnError, StdinWriter, Supervisor, TailReader,
+    find_program,
 };
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_types::request::Limits;
@@ -66,12 +67,17 @@ impl AgentProcess {
         }
         let (supervisor, orphans, password) = (Arc::clone(&host.supervisor), host.orphans, host.password.clone());
         let recorder = host.recorder(&redactor);
-        let Some((launch, prepared)) = wait_for_disk(prepare_on_thread(launch, host), cancel).await else {
+        // The keeper starts while the files are written.
+        let prepared = wait_for_disk(prepare_on_thread(launch, host), cancel);
+        let (prepared, keeper) = tokio::join!(prepared, request_keeper(&supervisor, cancel));
+        let Some((launch, prepared)) = prepared else {
             return Err(not_spawned(&SpawnError::Stopped));
         };
         let Prepared { spawn, mut resources, project_guard, warning } = prepared?;
-        let run_dir = resources.run_dir.as_ref();
-        let spawned = ProcessTree::spawn_until(&supervisor, &spawn, run_dir, cancel.cancelled()).await;
+        let spawned = match keeper {
+            Ok(keeper) => keeper.spawn_until(&spawn, resources.run_dir.as_ref(), cancel.cancelled()).await,
+            Err(error) => Err(error),
+        };
         let (tree, pipes) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
@@ -80,11 +86,19 @@ impl AgentProcess {
             }
         };
         tracing::debug!(program = %launch.program.display(), pid = tree.pid(), "the CLI was started");
-        _ = wait_for_disk(resources.record_tree(tree.pid(), tree.keeper()), cancel).await;
+        resources.record_tree(tree.pid(), tree.keeper());
         recorder.start(&launch.program, &spawn.args);
         let (link, output) = connect(launch, pipes, recorder, &password, limits);
         let protocol = GuardedProtocol::new(protocol);
         Ok(Self { tree, resources, link, output, protocol, redactor, orphans, project_guard, warning })
+    }
+}
+
+async fn request_keeper(supervisor: &Supervisor, cancel: &CancellationToken) -> Result<Keeper, SpawnError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(SpawnError::Stopped),
+        keeper = Keeper::request(supervisor) => keeper,
     }
 }
 
@@ -138,7 +152,7 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
         Ok(run) => (Some(run), None),
         Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, with_causes(&error)))),
     };
-    let mut resources = RunResources { merged: Vec::new(), files: None, run_dir };
+    let mut resources = RunResources { merged: Vec::new(), files: None, run_dir, recording: None };
     let files = private_files(launch, &host, &mut resources)?;
     let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
