@@ -1,6 +1,6 @@
 //! Collections with a maximum size, for data from an agent. If a collection is full, the oldest entry is removed.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
@@ -194,7 +194,7 @@ pub(crate) fn bytes_of(value: &Value) -> usize {
 }
 
 /// The length and the hash of the text that was emitted so far, without the text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EmittedText {
     bytes: usize,
     hash: u64,
@@ -210,6 +210,18 @@ impl EmittedText {
     /// Whether no text was emitted.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// Like [`rest`](Self::rest), for a whole text in pieces.
+    pub(crate) fn rest_of<'t>(&self, pieces: impl Iterator<Item = Cow<'t, str>>) -> String {
+        let (mut seen, mut rest) = (Self::default(), String::new());
+        for piece in pieces {
+            let old = (self.bytes - seen.bytes).min(piece.len());
+            let Some((emitted, new)) = piece.split_at_checked(old) else { return String::new() };
+            seen.push(emitted);
+            rest.push_str(new);
+        }
+        if seen == *self { rest } else { String::new() }
     }
 
     /// Returns the part of a whole text that was not emitted; empty if the whole text does not start with the emitted one.
@@ -270,7 +282,12 @@ mod tests {
                 text.push(piece);
             }
             let whole = emitted.concat() + &rest;
-            proptest::prop_assert_eq!(text.rest(&whole), rest);
+            proptest::prop_assert_eq!(text.rest(&whole), &rest);
+            for size in 1..8 {
+                let characters: Vec<char> = whole.chars().collect();
+                let pieces = characters.chunks(size).map(|piece| piece.iter().collect::<String>().into());
+                proptest::prop_assert_eq!(text.rest_of(pieces), &*rest);
+            }
         }
     }
 }

@@ -297,8 +297,8 @@ impl Transcript {
         let mut denials = Vec::new();
         bounded::push_denials(&mut denials, outcome.permission_denials);
         let mut result = RunResult::default();
-        result.text = text.into();
-        result.final_text = final_text.into();
+        result.text = text;
+        result.final_text = final_text;
         result.text_truncated = missing > 0;
         result.text_missing_bytes = missing;
         result.session_id = outcome.session_id.or(init_session);

@@ -6,7 +6,7 @@
 //! - `capabilities`, `keys`: what an agent supports, and which credentials it uses.
 //! - `failure`: failure tables, and the function that reads them.
 //! - `mcp`: names and failures of MCP servers.
-//! - `rpc`, `line`: JSON-RPC, and the reading of JSON lines.
+//! - `rpc`, `line`, `json_string`: JSON-RPC, and the reading of JSON lines.
 //! - `content`, `permission`, `limit`: parts of events.
 //! - [`session_store`]: where the CLIs store their sessions.
 
@@ -17,6 +17,7 @@ pub mod codex;
 mod content;
 mod failure;
 pub mod gemini;
+mod json_string;
 mod keys;
 mod limit;
 mod line;

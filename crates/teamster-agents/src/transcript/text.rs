@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use teamster_types::event::MessageId;
+use teamster_types::text::UntrustedText;
 
 /// The maximum bytes of text in a result. The end of a longer text is retained.
 pub(super) const MAX_TEXT: usize = 16 << 20;
@@ -30,8 +31,9 @@ pub(super) struct Text {
 /// The text fields of a result.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CollectedText {
-    pub(super) text: String,
-    pub(super) final_text: String,
+    pub(super) text: UntrustedText,
+    /// The last message, which is the end of `text`.
+    pub(super) final_text: UntrustedText,
     pub(super) missing: u64,
 }
 
@@ -84,10 +86,16 @@ impl Text {
     pub(super) fn take(&mut self) -> CollectedText {
         self.truncate();
         let Self { old: mut text, messages, missing, .. } = std::mem::take(self);
-        let final_text = messages.back().map(|(_, text)| text.clone()).unwrap_or_default();
-        for (_, message) in &messages {
-            text.push_str(message);
+        let mut last = text.len();
+        for (_, message) in messages {
+            last = text.len();
+            if text.is_empty() {
+                text = message;
+            } else {
+                text.push_str(&message);
+            }
         }
+        let (text, final_text) = UntrustedText::with_end(text, last);
         CollectedText { text, final_text, missing }
     }
 

@@ -23,7 +23,7 @@ use crate::args::{Format, ToolOutput};
 use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
-pub(crate) use json::write_document;
+pub(crate) use json::{JsonWriter, write_document};
 use live::Live;
 pub(crate) use renderer::is_interactive;
 pub(crate) use renderer::width_of_stdout;

@@ -8,41 +8,43 @@ use std::time::Instant;
 use serde::Serialize;
 use teamster::{Event, StampedEvent};
 
-use super::json::append_line;
+use super::json::JsonWriter;
 use super::renderer::{Renderer, Streams};
 
-/// The number of bytes above which lines are written although more of them are ready.
-const WRITE_BYTES: usize = 64 * 1024;
-
-/// The largest buffer that is kept after a long line.
-const KEPT_BYTES: usize = 2 * WRITE_BYTES;
+/// The length of a delta up to which its line is built in one piece.
+const SHORT: usize = 16 * 1024;
 
 #[derive(Default)]
 pub(super) struct Ndjson {
-    /// Lines that were not written yet.
-    lines: Vec<u8>,
+    /// Text that was not written yet.
+    text: Vec<u8>,
 }
 
 impl Ndjson {
-    fn append(&mut self, event: &impl Serialize, to: &mut Streams) -> io::Result<()> {
-        append_line(event, &mut self.lines)?;
-        if self.lines.len() >= WRITE_BYTES { self.flush(to) } else { Ok(()) }
+    fn writer<'a>(&'a mut self, to: &'a mut Streams) -> JsonWriter<'a> {
+        JsonWriter { text: &mut self.text, out: &mut to.out }
+    }
+
+    fn append(&mut self, event: &Event, line: &impl Serialize, to: &mut Streams) -> io::Result<()> {
+        match event {
+            Event::Text(delta) | Event::Thinking(delta) if delta.text.len() <= SHORT => {
+                self.writer(to).short_line(line)
+            }
+            _ => self.writer(to).line(line),
+        }
     }
 }
 
 impl Renderer for Ndjson {
     fn event(&mut self, event: &Event, _now: Instant, to: &mut Streams) -> io::Result<()> {
-        self.append(event, to)
+        self.append(event, event, to)
     }
 
     fn stamped(&mut self, stamped: &StampedEvent, _now: Instant, to: &mut Streams) -> io::Result<()> {
-        self.append(stamped, to)
+        self.append(&stamped.event, stamped, to)
     }
 
     fn flush(&mut self, to: &mut Streams) -> io::Result<()> {
-        to.out.write_all(&self.lines)?;
-        self.lines.clear();
-        self.lines.shrink_to(KEPT_BYTES);
-        to.out.flush()
+        self.writer(to).flush()
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the lines of standard output on a separate thread, and flushes each.
+//! Writes the lines of standard output on a separate thread. Lines that are ready together are written with one call.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use teamster::{Event, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use super::command::{Origin, Rejection};
-use crate::render::write_document;
+use crate::render::JsonWriter;
 
 /// The number of lines that wait for the writer thread.
 const WAITING_LINES: usize = 16;
@@ -94,10 +94,18 @@ pub(super) fn start() -> io::Result<(mpsc::Sender<String>, oneshot::Receiver<io:
     let (end, written) = oneshot::channel();
     let mut write = move || {
         let mut out = io::stdout().lock();
+        let mut text = Vec::new();
+        let mut to = JsonWriter { text: &mut text, out: &mut out };
         while let Some(line) = lines.blocking_recv() {
-            write_document(&line, &mut out)?;
+            to.write_all(line.as_bytes())?;
+            to.end_line()?;
+            while let Ok(line) = lines.try_recv() {
+                to.write_all(line.as_bytes())?;
+                to.end_line()?;
+            }
+            to.flush()?;
         }
-        out.flush()
+        Ok(())
     };
     std::thread::Builder::new().name("writer".to_owned()).spawn(move || drop(end.send(write())))?;
     Ok((sender, written))

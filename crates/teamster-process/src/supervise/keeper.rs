@@ -41,6 +41,7 @@ struct Keeper {
     inbox: Inbox,
     children: ChildWatch,
     leader: Option<i32>,
+    has_leader_exited: bool,
     descendants: Descendants,
     termination: Option<Termination>,
     detach: bool,
@@ -64,6 +65,7 @@ pub(super) fn run(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<V
         inbox: Inbox::default(),
         children,
         leader: None,
+        has_leader_exited: false,
         descendants: Descendants::of_keeper(own(), String::new()),
         termination: None,
         detach: false,
@@ -195,14 +197,18 @@ impl Keeper {
     fn child_exited(&mut self, pid: Pid, status: WaitStatus) {
         if Some(pid.as_raw_nonzero().get()) == self.leader {
             self.leader = None;
+            self.has_leader_exited = true;
             self.report(&Report::Exited { code: status.exit_status(), signal: status.terminating_signal() });
         }
     }
 
-    /// Advances the termination. Returns the remaining processes when it is finished.
+    /// Advances the termination. Returns the remaining processes when it is finished, or when the
+    /// leader has exited and nothing is left to terminate.
     fn finish_if_done(&mut self, childless: bool) -> Option<Vec<Stat>> {
         let Self { descendants, termination, .. } = self;
-        let left = if self.detach {
+        let left = if childless && self.has_leader_exited && sys::ADOPTS_ORPHANS {
+            Vec::new()
+        } else if self.detach {
             descendants.alive()
         } else {
             let termination = termination.as_mut()?;

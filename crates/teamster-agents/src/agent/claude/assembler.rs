@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::agent::content::ContentKind;
+use crate::agent::json_string::JsonString;
 use crate::bounded::{EmittedText, MAX_BYTES};
 use teamster_types::event::MessageId;
 use teamster_types::json::RawJson;
@@ -130,15 +131,15 @@ impl MessageAssembler {
     }
 
     /// Confirms a block by its `assistant` line. Returns the part of the whole text that was not emitted before.
-    pub(super) fn confirm<'a>(&mut self, kind: ContentKind, whole: &'a str) -> &'a str {
+    pub(super) fn confirm(&mut self, kind: ContentKind, whole: JsonString<'_>) -> String {
         let block = self
             .blocks
             .iter_mut()
             .find(|block| matches!(block.body, Body::Content(of_block, _) if of_block == kind) && !block.is_confirmed);
         self.has_emitted |= !whole.is_empty();
-        let Some(Block { body: Body::Content(_, emitted), is_confirmed, .. }) = block else { return whole };
+        let Some(Block { body: Body::Content(_, emitted), is_confirmed, .. }) = block else { return whole.to_text() };
         *is_confirmed = true;
-        emitted.rest(whole)
+        emitted.rest_of(whole.pieces())
     }
 
     /// Confirms the block of a tool call.

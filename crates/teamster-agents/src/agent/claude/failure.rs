@@ -76,7 +76,7 @@ pub(super) struct Before<'a> {
 }
 
 /// Classifies a result that is an error; `None` if it is a success.
-pub(super) fn of_result(line: &ResultLine, before: Before<'_>) -> Option<Classification> {
+pub(super) fn of_result(line: &ResultLine<'_>, before: Before<'_>) -> Option<Classification> {
     if !line.is_error {
         return None;
     }
@@ -104,10 +104,10 @@ pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     FailureInput { exit_code, stderr, ..FailureInput::default() }.classify_exit(FAILURES)
 }
 
-fn message(line: &ResultLine) -> String {
+fn message(line: &ResultLine<'_>) -> String {
     let errors: Vec<&str> = line.errors.iter().filter_map(|error| error.as_str()).collect();
-    match &line.result {
-        Some(text) if !text.is_empty() => text.clone(),
+    match line.result {
+        Some(text) if !text.is_empty() => text.to_text(),
         _ if !errors.is_empty() => errors.join("; "),
         _ => format!("the agent reported {}", line.subtype),
     }

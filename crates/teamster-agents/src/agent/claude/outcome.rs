@@ -89,7 +89,7 @@ impl UsageTotals {
     ///
     /// The line counts turns, denials and the stop reason per turn. It counts cost, model usage and API time per process. A
     /// process that resumes a session starts from zero.
-    pub(super) fn outcome(&mut self, line: ResultLine, classification: Option<Classification>) -> Outcome {
+    pub(super) fn outcome(&mut self, line: ResultLine<'_>, classification: Option<Classification>) -> Outcome {
         let usage = self.usage_of(&line);
         let (failure, classified_by) = classification.map(|found| (found.failure, found.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
@@ -161,7 +161,7 @@ impl UsageTotals {
     ///
     /// `modelUsage` includes subagents and internal calls, as the cost does. `usage` includes only the main loop, and is zero after a
     /// repeated call (recording `err_cut_once`).
-    fn usage_of(&mut self, line: &ResultLine) -> Option<Usage> {
+    fn usage_of(&mut self, line: &ResultLine<'_>) -> Option<Usage> {
         let sum = sum_of(line.model_usage.as_ref());
         if sum.is_zero() {
             return line.usage.as_ref().map(of_api);

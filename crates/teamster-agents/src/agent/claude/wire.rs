@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::agent::json_string::JsonString;
 use crate::agent::line::{self, Text, if_readable};
 use teamster_types::json::RawJson;
 
@@ -154,9 +155,9 @@ pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<JsonString<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Text<'a>>,
+    pub(super) thinking: Option<JsonString<'a>>,
     #[serde(borrow)]
     pub(super) id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -345,7 +346,7 @@ pub(super) struct CancelResult {
 /// is ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ResultLine {
+pub(super) struct ResultLine<'a> {
     pub(super) subtype: String,
     pub(super) is_error: bool,
     #[serde(deserialize_with = "if_readable")]
@@ -356,7 +357,8 @@ pub(super) struct ResultLine {
     pub(super) duration_api_ms: Option<u64>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) num_turns: Option<u64>,
-    pub(super) result: Option<String>,
+    #[serde(borrow)]
+    pub(super) result: Option<JsonString<'a>>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) errors: Vec<Value>,
     #[serde(deserialize_with = "if_readable")]

@@ -128,7 +128,7 @@ impl StreamJson {
         let Some(content) = line.message.content else { return Ok(()) };
         for block in serde_json::from_str::<Vec<Block<'_>>>(content.get())? {
             // The CLI prints this for a command without output (recording `edge_slash_clear`).
-            if synthetic && block.text.as_deref() == Some("(no content)") {
+            if synthetic && block.text.is_some_and(|text| text.pieces().eq(["(no content)"])) {
                 continue;
             }
             self.block(&id, &block, parent, actions);
@@ -140,13 +140,13 @@ impl StreamJson {
         let mut message = self.message.as_mut().filter(|message| message.id == *id && parent.is_none());
         match (&*block.kind, &block.id, &block.name) {
             ("text" | "thinking", _, _) => {
-                let (kind, whole) = match (&block.text, &block.thinking) {
-                    (Some(text), _) => (ContentKind::Text, &**text),
-                    (None, Some(text)) => (ContentKind::Thinking, &**text),
+                let (kind, whole) = match (block.text, block.thinking) {
+                    (Some(text), _) => (ContentKind::Text, text),
+                    (None, Some(text)) => (ContentKind::Thinking, text),
                     (None, None) => return,
                 };
-                let rest = message.as_mut().map_or(whole, |message| message.confirm(kind, whole));
-                self.emit_text(kind, rest, id.clone(), parent, actions);
+                let rest = message.as_mut().map_or_else(|| whole.to_text(), |message| message.confirm(kind, whole));
+                self.emit_text(kind, &rest, id.clone(), parent, actions);
             }
             ("tool_use" | "server_tool_use", Some(tool), Some(name)) => {
                 if let Some(message) = &mut message {

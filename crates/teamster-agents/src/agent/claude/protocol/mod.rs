@@ -228,16 +228,16 @@ impl StreamJson {
         });
     }
 
-    fn result(&mut self, mut line: ResultLine, actions: &mut Actions) {
+    fn result(&mut self, mut line: ResultLine<'_>, actions: &mut Actions) {
         for (tool_id, ()) in self.server_tools.take() {
             // The vendor ran the tool. The CLI does not print its result.
             let result = ToolResult::new(tool_id, String::new(), None);
             actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
         }
-        if let Some(text) = line.result.as_deref().filter(|_| !line.is_error && !self.has_emitted_text) {
+        if let Some(text) = line.result.filter(|_| !line.is_error && !self.has_emitted_text) {
             // The document has no messages, or the answer is only structured output.
             let id = MessageId::from(line.uuid.as_deref().unwrap_or("result"));
-            self.emit_text(ContentKind::Text, text, id, None, actions);
+            self.emit_text(ContentKind::Text, &text.to_text(), id, None, actions);
         }
         for denial in &mut line.permission_denials {
             denial.tool_name = self.servers.names.rule(&denial.tool_name);
