@@ -1,0 +1,170 @@
+//! A command instead of a library: what it costs, from outside.
+//!
+//! `outside TASK FORM CLI RUNS PROGRAM ARG...` runs the command so many times at once, reads its standard output to the end,
+//! and prints one line of JSON. The CPU time is the command's own, without its children.
+
+#![expect(clippy::expect_used, clippy::print_stdout, clippy::panic, reason = "a measurement")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use teamster_benches::report::{Report, float, mebibytes, median, microseconds, milliseconds};
+use teamster_benches::scenario::{READY, exit_ns};
+use teamster_benches::stamps::{age_ns, text_of_line};
+use teamster_benches::usage::{cpu_ns_of, now_ns, peak_rss_kib_of_children};
+
+/// Starts and stops that are measured in one process.
+const ROUNDS: usize = 7;
+
+struct Tool {
+    program: String,
+    args: Vec<String>,
+    cli: PathBuf,
+}
+
+/// What was seen of one run.
+#[derive(Default)]
+struct Seen {
+    first_ns: u64,
+    wall_ns: u64,
+    end_ns: u64,
+    cpu_ns: u64,
+    texts: u64,
+    ages: Vec<u64>,
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let mut next = || args.next().expect("outside TASK FORM CLI RUNS PROGRAM ARG...");
+    let (task, _form, cli) = (next(), next(), PathBuf::from(next()));
+    let runs: usize = next().parse().expect("a number of runs");
+    let tool = Tool { program: next(), args: args.collect(), cli };
+    let report = match task.as_str() {
+        "burst" => tool.burst(),
+        "latency" => tool.latency(runs),
+        "live" => tool.live(runs),
+        "start" => tool.starts(),
+        "stop" => tool.stops(),
+        "hold" => Report::default().with("hold_ms", milliseconds(since_exit(&tool.cli, tool.run().end_ns))),
+        task => panic!("a command does not measure {task}"),
+    };
+    println!("{}", report.line());
+}
+
+fn since_exit(cli: &Path, end_ns: u64) -> u64 {
+    end_ns.saturating_sub(exit_ns(cli).expect("the CLI's exit"))
+}
+
+impl Tool {
+    fn start(&self) -> (Child, BufReader<ChildStdout>) {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the command starts");
+        let stdout = child.stdout.take().expect("a pipe");
+        (child, BufReader::with_capacity(256 * 1024, stdout))
+    }
+
+    /// Runs the command to its end.
+    fn run(&self) -> Seen {
+        let began = now_ns();
+        let (mut child, mut stdout) = self.start();
+        let mut seen = Seen::default();
+        let mut line = Vec::new();
+        while stdout.read_until(b'\n', &mut line).expect("a pipe") > 0 {
+            if seen.first_ns == 0 {
+                seen.first_ns = now_ns() - began;
+            }
+            if let Some(text) = text_of_line(&line) {
+                seen.texts += 1;
+                seen.ages.extend(age_ns(text));
+            }
+            line.clear();
+        }
+        let pid = child.id().cast_signed();
+        waitid(Id::Pid(Pid::from_raw(pid)), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).expect("a child");
+        seen.end_ns = now_ns();
+        seen.wall_ns = seen.end_ns - began;
+        seen.cpu_ns = cpu_ns_of(pid).unwrap_or_default();
+        let status = child.wait().expect("a child");
+        assert!(status.success(), "{} {status}", self.program);
+        seen
+    }
+
+    fn burst(&self) -> Report {
+        let seen = self.run();
+        Report::default()
+            .with("cpu_us", microseconds(seen.cpu_ns))
+            .with("wall_ms", milliseconds(seen.wall_ns))
+            .with("events", float(seen.texts))
+            .with("peak_mib", mebibytes(peak_rss_kib_of_children()))
+    }
+
+    fn latency(&self, runs: usize) -> Report {
+        let seen: Vec<Seen> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..runs).map(|_| scope.spawn(|| self.run())).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a reader")).collect()
+        });
+        let cpu = seen.iter().map(|seen| seen.cpu_ns).sum();
+        let ages = seen.into_iter().flat_map(|seen| seen.ages).collect();
+        Report::default().with_latencies(ages).with("cpu_us", microseconds(cpu))
+    }
+
+    fn starts(&self) -> Report {
+        let seen: Vec<Seen> = (0..ROUNDS).map(|_| self.run()).collect();
+        let done = since_exit(&self.cli, seen.last().map_or(0, |seen| seen.end_ns));
+        Report::default()
+            .with("cold_ms", median(seen.iter().map(|seen| milliseconds(seen.first_ns)).collect()))
+            .with("done_ms", milliseconds(done))
+            .with("wall_ms", median(seen.iter().map(|seen| milliseconds(seen.wall_ns)).collect()))
+    }
+
+    /// From SIGTERM to the exit of the command, after the last delta.
+    fn stops(&self) -> Report {
+        let stops = (0..ROUNDS).map(|_| {
+            let (mut child, mut stdout) = self.start();
+            wait_until_ready(&mut stdout);
+            let began = now_ns();
+            kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("a live child");
+            let _rest = stdout.read_to_end(&mut Vec::new());
+            let _status = child.wait();
+            milliseconds(now_ns() - began)
+        });
+        Report::default().with("stop_ms", median(stops.collect()))
+    }
+
+    /// Runs that stay live until standard input ends. A line on standard output reports that all are live.
+    fn live(&self, runs: usize) -> Report {
+        let began = now_ns();
+        let mut started: Vec<_> = (0..runs).map(|_| self.start()).collect();
+        for (_, stdout) in &mut started {
+            wait_until_ready(stdout);
+        }
+        let took = now_ns() - began;
+        println!("ready");
+        std::io::stdout().flush().expect("standard output");
+        let _end = std::io::stdin().read_to_end(&mut Vec::new());
+        for (child, _) in &started {
+            let _gone = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        }
+        for (child, stdout) in &mut started {
+            let _rest = stdout.read_to_end(&mut Vec::new());
+            let _status = child.wait();
+        }
+        Report::default().with("ready_ms", milliseconds(took)).with("runs", float(runs as u64))
+    }
+}
+
+fn wait_until_ready(stdout: &mut impl std::io::BufRead) {
+    let mut line = Vec::new();
+    while stdout.read_until(b'\n', &mut line).expect("a pipe") > 0 {
+        if text_of_line(&line) == Some(READY) {
+            return;
+        }
+        line.clear();
+    }
+}
