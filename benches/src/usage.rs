@@ -1,6 +1,7 @@
 //! Clocks and memory of processes.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -44,6 +45,20 @@ pub fn rss_kib() -> u64 {
 #[must_use]
 pub fn peak_rss_kib_of_children() -> u64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss().unsigned_abs())
+}
+
+/// Waits until no process runs this program.
+pub fn wait_until_gone(program: &Path) {
+    while processes_of(program).next().is_some() {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Returns the processes that run this program.
+pub fn processes_of(program: &Path) -> impl Iterator<Item = i32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(move |pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
 }
 
 /// Sleeps until the monotonic clock reads `ns`.

@@ -5,9 +5,9 @@ use std::path::Path;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_benches::forms::{Form, first_line};
-use teamster_benches::report::{Report, float, median, microseconds, milliseconds};
+use teamster_benches::report::{Report, median, microseconds, milliseconds};
 use teamster_benches::stamps::stamp_of_line;
-use teamster_benches::usage::{cpu_ns, now_ns};
+use teamster_benches::usage::{cpu_ns, now_ns, wait_until_gone};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::pipe::Receiver;
 
@@ -66,14 +66,17 @@ pub(crate) fn start(form: Form, program: &Path) -> Report {
 
 /// From SIGTERM to the exit of the leader.
 pub(crate) fn stop(form: Form, program: &Path) -> Report {
-    let stops = (0..ROUNDS).map(|_| {
+    let (mut stops, mut ends) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
         let (mut cli, stdout) = form.start(program).expect("the CLI starts");
         first_line(&stdout).expect("a first line");
         let began = now_ns();
         let pid = Pid::from_raw(cli.child.id().try_into().expect("a pid"));
         kill(pid, Signal::SIGTERM).expect("a live child");
         let _status = cli.child.wait();
-        milliseconds(now_ns() - began)
-    });
-    Report::default().with("stop_ms", median(stops.collect())).with("stops", float(ROUNDS as u64))
+        stops.push(milliseconds(now_ns() - began));
+        wait_until_gone(program);
+        ends.push(milliseconds(now_ns() - began));
+    }
+    Report::default().with("stop_ms", median(stops)).with("gone_ms", median(ends))
 }

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use teamster_benches::report::{Report, float, mebibytes, median, microseconds, milliseconds};
 use teamster_benches::scenario::{READY, exit_ns};
 use teamster_benches::stamps::{age_ns, text_of_line};
-use teamster_benches::usage::{cpu_ns_of, now_ns, peak_rss_kib_of_children};
+use teamster_benches::usage::{cpu_ns_of, now_ns, peak_rss_kib_of_children, wait_until_gone};
 
 /// Starts and stops that are measured in one process.
 const ROUNDS: usize = 7;
@@ -125,16 +125,19 @@ impl Tool {
 
     /// From SIGTERM to the exit of the command, after the last delta.
     fn stops(&self) -> Report {
-        let stops = (0..ROUNDS).map(|_| {
+        let (mut stops, mut ends) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
             let (mut child, mut stdout) = self.start();
             wait_until_ready(&mut stdout);
             let began = now_ns();
             kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("a live child");
             let _rest = stdout.read_to_end(&mut Vec::new());
             let _status = child.wait();
-            milliseconds(now_ns() - began)
-        });
-        Report::default().with("stop_ms", median(stops.collect()))
+            stops.push(milliseconds(now_ns() - began));
+            wait_until_gone(&self.cli);
+            ends.push(milliseconds(now_ns() - began));
+        }
+        Report::default().with("stop_ms", median(stops)).with("gone_ms", median(ends))
     }
 
     /// Runs that stay live until standard input ends. A line on standard output reports that all are live.

@@ -3,7 +3,7 @@
 use teamster::event::Event;
 use teamster_benches::report::{Report, median, milliseconds};
 use teamster_benches::scenario::{READY, exit_ns};
-use teamster_benches::usage::now_ns;
+use teamster_benches::usage::{now_ns, wait_until_gone};
 
 use crate::Host;
 
@@ -33,7 +33,7 @@ pub(crate) async fn start(host: &Host) -> Report {
 
 /// From the abort of a tree that exits on SIGTERM to `done`.
 pub(crate) async fn stop(host: &Host) -> Report {
-    let mut stops = Vec::new();
+    let (mut stops, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let mut run = host.run();
         while let Some(event) = run.next().await {
@@ -45,8 +45,10 @@ pub(crate) async fn stop(host: &Host) -> Report {
         run.control().abort();
         while run.next().await.is_some() {}
         stops.push(milliseconds(now_ns() - began));
+        wait_until_gone(&host.cli);
+        ends.push(milliseconds(now_ns() - began));
     }
-    Report::default().with("stop_ms", median(stops))
+    Report::default().with("stop_ms", median(stops)).with("gone_ms", median(ends))
 }
 
 /// From the exit of a CLI whose grandchild keeps standard output open, to `done`.
