@@ -9,21 +9,18 @@ export async function* open(cli, signal) {
   const exited = new Promise((resolve) => agent.on("exit", resolve));
   const texts = [];
   let wake = () => {}, ended = false;
-  const client = {
-    async sessionUpdate({ update }) {
-      texts.push(update.sessionUpdate === "agent_message_chunk" ? update.content.text : null);
-      wake();
-    },
-    async requestPermission() { return { outcome: { outcome: "cancelled" } }; },
-  };
+  const client = acp.client({ name: "bench" }).onNotification(acp.methods.client.session.update, ({ params }) => {
+    texts.push(params.update.sessionUpdate === "agent_message_chunk" ? params.update.content.text : null);
+    wake();
+  });
   const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
-  const connection = new acp.ClientSideConnection(() => client, stream);
-  const turn = (async () => {
-    await connection.initialize({ protocolVersion: 1, clientCapabilities: {} });
-    const { sessionId } = await connection.newSession({ cwd: process.cwd(), mcpServers: [] });
-    signal?.addEventListener("abort", () => connection.cancel({ sessionId }));
-    await connection.prompt({ sessionId, prompt: [{ type: "text", text: "hello" }] });
-  })().finally(() => { ended = true; wake(); });
+  const turn = client.connectWith(stream, async (agent) => {
+    await agent.request(acp.methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} });
+    const cwd = process.cwd();
+    const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] });
+    signal?.addEventListener("abort", () => agent.notify(acp.methods.agent.session.cancel, { sessionId }));
+    await agent.request(acp.methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text: "hello" }] });
+  }).finally(() => { ended = true; wake(); });
   for (let next = 0; ;) {
     while (next < texts.length) yield texts[next++];
     texts.length = next = 0;
