@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the benchmarks of `benches/`, and the comparison with published peers.
 
 mod document;
+mod growth;
 mod machine;
 mod measure;
 mod peers;
@@ -12,6 +13,7 @@ mod statistics;
 mod subjects;
 mod table;
 mod targets;
+mod warm;
 
 use anyhow::{Context, Result, bail};
 
@@ -31,6 +33,12 @@ pub(crate) struct Args {
 enum Command {
     /// Measure Teamster beside published peers and floors, and write docs/performance.md
     Compare(Compare),
+    /// Measure what ten times the work costs, and write docs/performance.md
+    Growth {
+        /// Run each subject so many times
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+    },
 }
 
 #[derive(clap::Args)]
@@ -53,22 +61,40 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         None => command::run(cargo(&["bench", "--package", "teamster-benches"])),
         Some(Command::Compare(compare)) => self::compare(compare),
+        Some(Command::Growth { rounds }) => growth(*rounds),
     }
+}
+
+fn growth(rounds: u32) -> Result<()> {
+    let results = results()?;
+    let peers = Peers::install();
+    measure::build()?;
+    growth::measure(&Bench::new(&peers)?, rounds, &results)?;
+    document::write(&rows::all(), &results).context("cannot write docs/performance.md")
+}
+
+fn results() -> Result<Results> {
+    Results::in_directory(root().join("target/bench-compare"))
 }
 
 fn compare(args: &Compare) -> Result<()> {
     let rows = rows::all();
-    for name in &args.only {
+    for name in args.only.iter().filter(|name| *name != warm::NAME) {
         if !rows.iter().any(|row| row.name == name) {
-            let names: Vec<_> = rows.iter().map(|row| row.name).collect();
+            let names: Vec<_> = rows.iter().map(|row| row.name).chain([warm::NAME]).collect();
             bail!("there is no row {name:?}; there are: {}", names.join(", "));
         }
     }
-    let results = Results::in_directory(root().join("target/bench-compare"))?;
+    let results = results()?;
     if !args.page_only {
         let chosen: Vec<&Row> =
             rows.iter().filter(|row| args.only.is_empty() || args.only.iter().any(|name| row.name == name)).collect();
-        measure_rows(args, &chosen, &results)?;
+        if !chosen.is_empty() {
+            measure_rows(args, &chosen, &results)?;
+        }
+        if args.only.is_empty() || args.only.iter().any(|name| name == warm::NAME) {
+            warm::measure(&results)?;
+        }
     }
     document::write(&rows, &results).context("cannot write docs/performance.md")
 }

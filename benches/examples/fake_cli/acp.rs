@@ -45,7 +45,9 @@ fn result(method: &str) -> String {
 }
 
 fn update(update: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{SESSION}","update":{{{update}}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{SESSION}","update":{{{update}}}}}}}"#
+    )
 }
 
 impl Acp {

@@ -42,7 +42,9 @@ fn turn(status: &str) -> String {
 }
 
 fn notification(method: &str, params: &str) -> String {
-    format!(r#"{{"method":"{method}","params":{{{params},"threadId":"{THREAD}","turnId":"{TURN}"}},"emittedAtMs":{AT}}}"#)
+    format!(
+        r#"{{"method":"{method}","params":{{{params},"threadId":"{THREAD}","turnId":"{TURN}"}},"emittedAtMs":{AT}}}"#
+    )
 }
 
 fn command(number: u64, status: &str) -> String {

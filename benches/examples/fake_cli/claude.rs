@@ -102,7 +102,10 @@ fn result(subtype: &str, is_error: bool) -> String {
 impl Wire for Claude {
     fn start(&self, out: &mut Output) {
         out.line(&format!(r#"{{"type":"system","subtype":"init","cwd":"/home/dev/project","session_id":"{SESSION}","tools":["Task","Bash","Edit","Read","WebFetch","Write"],"mcp_servers":[],"model":"claude-opus-4-8[1m]","permissionMode":"bypassPermissions","slash_commands":["clear","compact","context","init","review","usage"],"apiKeySource":"ANTHROPIC_API_KEY","claude_code_version":"2.1.197","output_style":"default","agents":["general-purpose"],"skills":[],"plugins":[],"uuid":"{}","fast_mode_state":"off"}}"#, uuid(0)));
-        out.line(&format!(r#"{{"type":"system","subtype":"status","status":"requesting","uuid":"{}","session_id":"{SESSION}"}}"#, uuid(1)));
+        out.line(&format!(
+            r#"{{"type":"system","subtype":"status","status":"requesting","uuid":"{}","session_id":"{SESSION}"}}"#,
+            uuid(1)
+        ));
     }
 
     fn tool(&self, out: &mut Output, number: u64) {
@@ -135,9 +138,7 @@ impl Wire for Claude {
     fn delta(&self, number: u64, text: &str) -> String {
         stream_event(
             number + 16,
-            &format!(
-                r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
-            ),
+            &format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#),
         )
     }
 

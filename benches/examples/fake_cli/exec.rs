@@ -35,9 +35,7 @@ impl Wire for Exec {
     fn open_text(&self, _: &mut Output) {}
 
     fn delta(&self, number: u64, text: &str) -> String {
-        format!(
-            r#"{{"type":"item.completed","item":{{"id":"item_{number}","type":"agent_message","text":"{text}"}}}}"#
-        )
+        format!(r#"{{"type":"item.completed","item":{{"id":"item_{number}","type":"agent_message","text":"{text}"}}}}"#)
     }
 
     fn end(&self, out: &mut Output, _: &str, _: u64) {

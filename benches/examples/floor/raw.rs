@@ -21,11 +21,11 @@ pub(crate) fn latency(form: Form, program: &Path, runs: usize) -> Report {
         let readers: Vec<_> = (0..runs).map(|_| tokio::spawn(read(form, program.to_owned()))).collect();
         let mut all = Vec::new();
         for reader in readers {
-            all.extend(reader.await.expect("a reader"));
+            all.push(reader.await.expect("a reader"));
         }
         all
     });
-    Report::default().with_latencies(latencies).with("cpu_us", microseconds(cpu_ns() - cpu))
+    Report::default().with_latencies(&latencies).with("cpu_us", microseconds(cpu_ns() - cpu))
 }
 
 async fn read(form: Form, program: std::path::PathBuf) -> Vec<u64> {

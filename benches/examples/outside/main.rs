@@ -63,7 +63,7 @@ fn since_exit(cli: &Path, end_ns: u64) -> u64 {
 impl Tool {
     fn start(&self) -> (Child, BufReader<ChildStdout>) {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the command starts");
         let stdout = child.stdout.take().expect("a pipe");
         (child, BufReader::with_capacity(256 * 1024, stdout))
@@ -110,8 +110,8 @@ impl Tool {
             threads.into_iter().map(|thread| thread.join().expect("a reader")).collect()
         });
         let cpu = seen.iter().map(|seen| seen.cpu_ns).sum();
-        let ages = seen.into_iter().flat_map(|seen| seen.ages).collect();
-        Report::default().with_latencies(ages).with("cpu_us", microseconds(cpu))
+        let ages: Vec<Vec<u64>> = seen.into_iter().map(|seen| seen.ages).collect();
+        Report::default().with_latencies(&ages).with("cpu_us", microseconds(cpu))
     }
 
     fn starts(&self) -> Report {

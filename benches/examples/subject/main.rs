@@ -53,6 +53,7 @@ fn main() {
             "latency" => streams::latency(&host, runs).await,
             "live" => streams::live(&host, runs).await,
             "start" => ends::start(&host).await,
+            "turns" => streams::turns(&host, runs).await,
             "stop" => ends::stop(&host).await,
             "hold" => ends::hold(&host).await,
             task => panic!("the library does not measure {task}"),

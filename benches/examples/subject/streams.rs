@@ -51,15 +51,36 @@ pub(crate) async fn burst(host: &Host) -> Report {
         .with("peak_mib", mebibytes(peak_rss_kib()))
 }
 
+/// Turns of one session on one process.
+pub(crate) async fn turns(host: &Host, turns: usize) -> Report {
+    let (cpu, began) = (cpu_ns(), now_ns());
+    let mut request = teamster::RunRequest::session();
+    request.cli_path = Some(host.cli.clone());
+    let session = host.runtime.open(host.form.agent(), request).expect("a session");
+    for _ in 0..turns {
+        let result = session.send("hello").expect("a turn").result().await.expect("a result");
+        assert!(!result.is_error, "{:?}", result.error);
+    }
+    let (cpu, wall) = (cpu_ns() - cpu, now_ns() - began);
+    session.close().await;
+    let descriptors = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    Report::default()
+        .with("cpu_us", microseconds(cpu))
+        .with("wall_ms", milliseconds(wall))
+        .with("turns", float(turns as u64))
+        .with("descriptors", float(descriptors as u64))
+        .with("peak_mib", mebibytes(peak_rss_kib()))
+}
+
 /// The age of each delta when the consumer has it, in runs at once.
 pub(crate) async fn latency(host: &Host, runs: usize) -> Report {
     let cpu = cpu_ns();
     let readers: Vec<_> = (0..runs).map(|_| tokio::spawn(ages(host.run()))).collect();
     let mut all = Vec::new();
     for reader in readers {
-        all.extend(reader.await.expect("a reader"));
+        all.push(reader.await.expect("a reader"));
     }
-    Report::default().with_latencies(all).with("cpu_us", microseconds(cpu_ns() - cpu))
+    Report::default().with_latencies(&all).with("cpu_us", microseconds(cpu_ns() - cpu))
 }
 
 async fn ages(mut run: Run) -> Vec<u64> {

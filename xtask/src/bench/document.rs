@@ -1,14 +1,15 @@
 //! `docs/performance.md`.
 
+use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use crate::bench::peers::sources;
 use crate::bench::results::{Measured, Results};
 use crate::bench::rows::Row;
-use crate::bench::{machine, plot, prose, table, targets};
+use crate::bench::{growth, machine, plot, prose, table, targets, warm};
 use crate::command::root;
 
 /// The width of lines in documents.
@@ -19,16 +20,21 @@ pub(crate) fn write(rows: &[Row], results: &Results) -> Result<()> {
     let plots = root().join("docs/performance");
     fs::create_dir_all(&plots).with_context(|| format!("cannot create {}", plots.display()))?;
     let mut text = prose::HEAD.to_owned();
-    text += &format!("\n{}\n", wrapped(&format!("The numbers below are of {}.", machine::description())));
-    text += &format!("\n## The peers\n\n{}\n", wrapped(&versions()?));
-    text += &format!("\n## Targets\n\n{}", targets::markdown(rows, results));
+    let machine = wrapped(&format!("The numbers below are of {}.", machine::description()));
+    let targets = targets::markdown(rows, results);
+    let versions = wrapped(&versions()?);
+    write!(text, "\n{machine}\n\n## The peers\n\n{versions}\n\n## Targets\n\n{targets}")?;
     for row in rows {
         if let Some(measured) = results.load(row.name) {
-            text += &section(row, &measured, plots.join(format!("{}.svg", row.name)))?;
+            text += &section(row, &measured, &plots.join(format!("{}.svg", row.name)))?;
         }
     }
-    if let Some(latency) = results.text("warm") {
-        text += &format!("\n{}\n```text\n{}\n```\n", prose::WARM, latency.trim_end());
+    if let Some(latency) = results.text(warm::NAME) {
+        write!(text, "\n{}\n{}\n", prose::WARM, latency.trim_end())?;
+    }
+    let growth = growth::section(results, &plots)?;
+    if !growth.is_empty() {
+        write!(text, "\n{}{growth}", prose::GROWTH)?;
     }
     let page = root().join("docs/performance.md");
     fs::write(&page, text).with_context(|| format!("cannot write {}", page.display()))?;
@@ -36,17 +42,18 @@ pub(crate) fn write(rows: &[Row], results: &Results) -> Result<()> {
     Ok(())
 }
 
-fn section(row: &Row, measured: &Measured, plot: PathBuf) -> Result<String> {
+fn section(row: &Row, measured: &Measured, plot: &Path) -> Result<String> {
     let mut text = format!("\n## {}\n\n{}\n\n{}", row.title, wrapped(row.about), table::markdown(row, measured));
-    if plot::write(row, measured, &plot)? {
-        text += &format!("\n![{}](performance/{}.svg)\n", row.title, row.name);
+    if plot::write(row, measured, plot)? {
+        writeln!(text, "\n![{}](performance/{}.svg)", row.title, row.name)?;
     }
     let mut absent: Vec<String> = row.left_out.iter().map(|(who, why)| format!("{who}: {why}.")).collect();
     absent.extend(measured.failures.iter().map(|(who, why)| format!("{who}: {}.", why.trim_end_matches('.'))));
     if !absent.is_empty() {
-        text += &format!("\nNot measured:\n\n{}", absent.iter().map(|item| listed(item)).collect::<String>());
+        let absent: String = absent.iter().map(|item| listed(item)).collect();
+        write!(text, "\nNot measured:\n\n{absent}")?;
     }
-    text += &format!("\n`cargo xtask bench compare --only {}`\n", row.name);
+    writeln!(text, "\n`cargo xtask bench compare --only {}`", row.name)?;
     Ok(text)
 }
 

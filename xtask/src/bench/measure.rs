@@ -90,6 +90,7 @@ impl<'a> Bench<'a> {
         command.env("HOME", self.home.path().join("home")).env("TMPDIR", self.home.path().join("tmp"));
         let mut sample = run(command, subject, cli)?;
         derive(&mut sample);
+        complete(row, &sample)?;
         Ok(sample)
     }
 }
@@ -157,6 +158,16 @@ fn live_memory(child: &Child, subject: Subject, cli: &Path) -> Sample {
         ("helpers_mib".to_owned(), mib(kib.1)),
         ("total_mib".to_owned(), mib(kib.0 + kib.1)),
     ])
+}
+
+/// Fails if a subject did not report all deltas: then its numbers have no meaning.
+fn complete(row: &Row, sample: &Sample) -> Result<()> {
+    let deltas =
+        row.scenario.get("deltas").and_then(serde_json::Value::as_f64).unwrap_or_default() * f64::from(row.runs);
+    match sample.get("events") {
+        Some(events) if *events < deltas => bail!("it reported {events} of {deltas} deltas"),
+        _ => Ok(()),
+    }
 }
 
 /// Adds the numbers that follow from others.

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use plotters::coord::combinators::IntoLogRange as _;
 use plotters::prelude::{
-    BLACK, ChartBuilder, Color as _, IntoDrawingArea as _, IntoFont as _, PathElement, RGBColor, Rectangle, SVGBackend, Text,
-    WHITE,
+    BLACK, ChartBuilder, Color as _, IntoDrawingArea as _, IntoFont as _, PathElement, RGBColor, Rectangle, SVGBackend,
+    Text, WHITE,
 };
 
 use crate::bench::results::Measured;
@@ -77,6 +77,62 @@ fn draw(bars: &[Bar], title: &str, file: &Path) -> Result<(), Box<dyn std::error
         let (x, _) = chart.backend_coord(&(max, middle));
         root.draw(&Text::new(bar.name.clone(), (10, y - 7), ("sans-serif", 14).into_font()))?;
         root.draw(&Text::new(number(median), (x + 6, y - 7), ("sans-serif", 13).into_font()))?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// A subject's cost by the amount of work.
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Line {
+    pub(crate) fn at(&self, x: f64) -> Option<f64> {
+        self.points.iter().find(|point| point.0.total_cmp(&x).is_eq()).map(|point| point.1)
+    }
+}
+
+/// Writes lines on logarithmic axes: a linear cost is a straight line that rises as fast as the work.
+pub(crate) fn lines(lines: &[Line], title: &str, (x, y): (&str, &str), file: &Path) -> Result<()> {
+    draw_lines(lines, title, (x, y), file).map_err(|error| anyhow!("{error}"))
+}
+
+fn draw_lines(
+    lines: &[Line],
+    title: &str,
+    (x, y): (&str, &str),
+    file: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let root = SVGBackend::new(file, (WIDTH, 420)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let points = || lines.iter().flat_map(|line| line.points.iter().copied());
+    let range = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), value| (least.min(value), most.max(value)))
+    };
+    let (left, right) = range(&mut points().map(|point| point.0));
+    let (bottom, top) = range(&mut points().map(|point| point.1));
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 16))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(80)
+        .build_cartesian_2d((left..right * 4.0).log_scale(), (bottom / 1.5..top * 1.5).log_scale())?;
+    chart
+        .configure_mesh()
+        .light_line_style(WHITE)
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&|value| number(*value))
+        .y_label_formatter(&|value| number(*value))
+        .draw()?;
+    for (line, color) in lines.iter().zip([OURS, PEER, FLOOR]) {
+        chart.draw_series([PathElement::new(line.points.clone(), color.stroke_width(2))])?;
+        if let Some(end) = line.points.last() {
+            let (x, y) = chart.backend_coord(end);
+            root.draw(&Text::new(line.name.clone(), (x + 6, y - 7), ("sans-serif", 13).into_font()))?;
+        }
     }
     root.present()?;
     Ok(())

@@ -86,7 +86,6 @@ const SANDBOX_AGENT: (&str, &str) = (
 );
 const CLAUDE_ONLY: (&str, &str) = ("claude-agent-sdk and the like", "they run Claude Code only");
 const NO_PROCESS: (&str, &str) = ("lines only, typed parsing", "they measure reading");
-const PYTHON_STOP: &str = "Each first waits for the text of the last delta.";
 
 impl Form {
     pub(crate) fn name(self) -> &'static str {
@@ -118,7 +117,13 @@ pub(crate) fn all() -> Vec<Row> {
     rows
 }
 
-fn row(name: &'static str, title: &'static str, task: &'static str, columns: &'static [Column], scenario: Value) -> Row {
+fn row(
+    name: &'static str,
+    title: &'static str,
+    task: &'static str,
+    columns: &'static [Column],
+    scenario: Value,
+) -> Row {
     Row {
         name,
         title,
@@ -138,12 +143,12 @@ fn bursts() -> Vec<Row> {
     let burst = |name, title, form, peers: &[Subject], left_out| {
         let ours = [LINES, TYPED, LIBRARY, LIBRARY_MULTI, COMMAND];
         Row {
+            about: "The CLI writes 200,000 text deltas as fast as they are read. CPU is that of the host with all its threads; for \
+                    Teamster's library, that of its helper processes is added.",
             form,
             subjects: ours.iter().chain(peers).copied().collect(),
             baseline: TYPED,
             left_out,
-            about: "The CLI writes 200,000 text deltas as fast as they are read. CPU is that of the host with all its threads; for \
-                    Teamster's library, that of its helper processes is added.",
             ..row(name, title, "burst", BURST, json!({ "deltas": DELTAS }))
         }
     };
@@ -151,9 +156,21 @@ fn bursts() -> Vec<Row> {
         burst("burst-claude", "Burst, Claude Code", Form::Claude, &[CLAUDE_TS, CLAUDE_PY, AI_CLAUDE], &[SANDBOX_AGENT]),
         Row {
             about: "`codex exec --json` has no deltas; the CLI writes 200,000 items of the agent's text instead.",
-            ..burst("burst-codex-exec", "Burst, Codex exec", Form::CodexExec, &[CODEX_TS, AI_CODEX], &[SANDBOX_AGENT, CLAUDE_ONLY])
+            ..burst(
+                "burst-codex-exec",
+                "Burst, Codex exec",
+                Form::CodexExec,
+                &[CODEX_TS, AI_CODEX],
+                &[SANDBOX_AGENT, CLAUDE_ONLY],
+            )
         },
-        burst("burst-codex-app", "Burst, Codex app-server", Form::CodexApp, &[AI_CODEX_APP], &[SANDBOX_AGENT, CLAUDE_ONLY, ("@openai/codex-sdk", "it uses `codex exec` only")]),
+        burst(
+            "burst-codex-app",
+            "Burst, Codex app-server",
+            Form::CodexApp,
+            &[AI_CODEX_APP],
+            &[SANDBOX_AGENT, CLAUDE_ONLY, ("@openai/codex-sdk", "it uses `codex exec` only")],
+        ),
         burst("burst-acp", "Burst, ACP", Form::Acp, &[ACP_TS, ACPX], &[SANDBOX_AGENT, CLAUDE_ONLY]),
     ]
 }
@@ -161,16 +178,29 @@ fn bursts() -> Vec<Row> {
 fn latency(name: &'static str, runs: u32, rate: u32) -> Row {
     let mut subjects = vec![RAW, LIBRARY, LIBRARY_MULTI, COMMAND, CLAUDE_TS, CLAUDE_PY, AI_CLAUDE];
     let (title, about) = if runs == 1 {
-        ("From the CLI's write to the consumer, one run", "1,000 deltas a second, each with the time of its write.")
+        (
+            "From the CLI's write to the consumer, one run",
+            "1,000 deltas a second for 4 s, each with the time of its write. The last 2 s count.",
+        )
     } else {
         subjects.retain(|subject| *subject != AI_CLAUDE);
         (
             "From the CLI's write to the consumer, 100 runs at once",
-            "100 deltas a second in each run, 10,000 in all: the fake CLIs need CPU time too, and more would measure their queue.",
+            "100 deltas a second in each run for 4 s, 10,000 in all; the last 2 s count. More would measure how the fake CLIs wait for the processor.",
         )
     };
-    let left_out: &[_] = if runs == 1 { &[SANDBOX_AGENT] } else { &[SANDBOX_AGENT, ("ai-sdk-provider-claude-code", "it costs more CPU time than the machine has")] };
-    Row { subjects, runs, about, left_out, ..row(name, title, "latency", LATENCY, json!({ "deltas": 3 * rate, "rate": rate })) }
+    let left_out: &[_] = if runs == 1 {
+        &[SANDBOX_AGENT]
+    } else {
+        &[SANDBOX_AGENT, ("ai-sdk-provider-claude-code", "it costs more CPU time than the machine has")]
+    };
+    Row {
+        about,
+        runs,
+        subjects,
+        left_out,
+        ..row(name, title, "latency", LATENCY, json!({ "deltas": 4 * rate, "rate": rate }))
+    }
 }
 
 fn start() -> Row {
@@ -185,7 +215,8 @@ fn start() -> Row {
 fn stop() -> Row {
     let scenario = json!({ "deltas": 2, "wait": true, "children": 2 });
     let mut row = row("stop", "Stop of a tree that obeys", "stop", STOP, scenario);
-    row.about = PYTHON_STOP;
+    row.about = "From the call to the end that the host sees, and until no process of the CLI is left. The CLI has two children. It exits on \
+                 SIGTERM and at the end of its input.";
     row.subjects.insert(0, RAW);
     row.left_out = &[SANDBOX_AGENT, NO_PROCESS];
     row
@@ -222,7 +253,12 @@ fn memory(name: &'static str, runs: u32) -> Row {
     }
     if runs > 100 {
         row.subjects.retain(|subject| *subject != COMMAND);
-        row.left_out = &[SANDBOX_AGENT, NO_PROCESS, ("`teamster run`", "it is one process for each run"), ("ai-sdk-provider-claude-code", "it wraps the SDK above it")];
+        row.left_out = &[
+            SANDBOX_AGENT,
+            NO_PROCESS,
+            ("`teamster run`", "it is one process for each run"),
+            ("ai-sdk-provider-claude-code", "it wraps the SDK above it"),
+        ];
     }
     row
 }

@@ -38,7 +38,8 @@ pub(crate) fn number(value: f64) -> String {
     };
     let text = format!("{value:.digits$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
-    let (whole, rest) = digits.split_once('.').map_or((digits, String::new()), |(whole, rest)| (whole, format!(".{rest}")));
+    let (whole, rest) =
+        digits.split_once('.').map_or((digits, String::new()), |(whole, rest)| (whole, format!(".{rest}")));
     format!("{sign}{}{rest}", grouped(whole))
 }
 
@@ -62,7 +63,7 @@ mod tests {
     fn a_median_of_an_even_number_of_values_is_between_the_two_in_the_middle() {
         let spread = Spread::of([4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0 });
-        assert_eq!(Spread::of([7.0, 9.0, 8.0]).unwrap().median, 8.0);
+        assert_eq!(Spread::of([7.0, 9.0, 8.0]).unwrap().to_string(), "8.00 (7.00–9.00)");
         assert_eq!(Spread::of([]), None);
     }
 

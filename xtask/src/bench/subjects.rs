@@ -35,7 +35,8 @@ pub(crate) const LIBRARY: Subject = Subject { name: "Teamster, library", kind: K
 pub(crate) const LIBRARY_MULTI: Subject =
     Subject { name: "Teamster, library, 2 threads", kind: Kind::Library("multi") };
 pub(crate) const COMMAND: Subject = Subject { name: "`teamster run --output ndjson`", kind: Kind::Command };
-pub(crate) const CLAUDE_TS: Subject = Subject { name: "@anthropic-ai/claude-agent-sdk", kind: Kind::Node("claude-sdk") };
+pub(crate) const CLAUDE_TS: Subject =
+    Subject { name: "@anthropic-ai/claude-agent-sdk", kind: Kind::Node("claude-sdk") };
 pub(crate) const CLAUDE_PY: Subject = Subject { name: "claude-agent-sdk (Python)", kind: Kind::Python };
 pub(crate) const AI_CLAUDE: Subject =
     Subject { name: "ai-sdk-provider-claude-code", kind: Kind::Node("ai-sdk-claude") };
@@ -119,7 +120,7 @@ fn teamster(command: &mut Command, release: &Path, form: Form, cli: &Path) {
     command.arg(release.join("teamster")).args(["run", "--output", "ndjson", "--agent", form.agent()]);
     command.arg("--cli-path").arg(cli);
     if form == Form::CodexExec {
-        command.args(["--interface", "exec"]);
+        command.args(["--mode", "exec"]);
     }
     command.arg("hello");
 }

@@ -20,18 +20,17 @@ pub(crate) fn text(row: &Row, measured: &Measured) -> String {
     let mut lines = vec![heads(row).collect::<Vec<_>>()];
     lines.extend(body(row, measured));
     let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len))
-        .map(|column| lines.iter().filter_map(|cells| cells.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .map(|column| {
+            lines.iter().filter_map(|cells| cells.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        })
         .collect();
     let mut text = format!("{}\n", row.title);
     for cells in lines {
-        for (cell, width) in cells.iter().zip(&widths) {
-            text += &format!("{cell:width$}  ");
-        }
-        text = text.trim_end().to_owned() + "\n";
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text += padded.join("  ").trim_end();
+        text += "\n";
     }
-    for (subject, reason) in &measured.failures {
-        text += &format!("{subject}: {reason}\n");
-    }
+    text.extend(measured.failures.iter().map(|(subject, reason)| format!("{subject}: {reason}\n")));
     text
 }
 
@@ -54,7 +53,9 @@ fn body(row: &Row, measured: &Measured) -> Vec<Vec<String>> {
             let mut cells: Vec<String> = row
                 .columns
                 .iter()
-                .map(|column| measured.spread(subject.name, column.metric).map_or("–".to_owned(), |spread| spread.to_string()))
+                .map(|column| {
+                    measured.spread(subject.name, column.metric).map_or("–".to_owned(), |spread| spread.to_string())
+                })
                 .collect();
             cells.insert(cells.len().min(1), ratio(row, measured, *subject).map_or("–".to_owned(), number));
             cells.insert(0, subject.name.to_owned());
@@ -81,7 +82,8 @@ mod tests {
     use crate::bench::rows::all;
 
     fn measured() -> Measured {
-        let sample = |cpu: f64| Sample::from([("cpu_us_per_event".to_owned(), cpu), ("events_per_s".to_owned(), 1e6 / cpu)]);
+        let sample =
+            |cpu: f64| Sample::from([("cpu_us_per_event".to_owned(), cpu), ("events_per_s".to_owned(), 1e6 / cpu)]);
         let mut measured = Measured::default();
         measured.samples.insert("floor: typed parsing".to_owned(), vec![sample(0.4), sample(0.5), sample(0.6)]);
         measured.samples.insert("Teamster, library".to_owned(), vec![sample(1.5), sample(1.0), sample(1.25)]);
@@ -96,7 +98,10 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "| subject | CPU an event, µs | ratio to typed parsing | events/s | peak memory, MiB |");
         assert_eq!(lines[1], "| --- | --: | --: | --: | --: |");
-        assert_eq!(lines[2], "| floor: typed parsing | 0.50 (0.40–0.60) | 1.00 | 2,000,000 (1,666,667–2,500,000) | – |");
+        assert_eq!(
+            lines[2],
+            "| floor: typed parsing | 0.50 (0.40–0.60) | 1.00 | 2,000,000 (1,666,667–2,500,000) | – |"
+        );
         assert_eq!(lines[3], "| Teamster, library | 1.25 (1.00–1.50) | 2.50 | 800,000 (666,667–1,000,000) | – |");
         assert_eq!(lines.len(), 4);
     }

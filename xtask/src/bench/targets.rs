@@ -38,20 +38,86 @@ const CPU: &str = "cpu_us_per_event";
 
 const TARGETS: &[Target] = &[
     target("library: at most 1.6 times the typed floor", "burst-claude", LIBRARY, CPU, Bound::Times(TYPED, 1.6)),
-    target("library, Claude Code: the best peer costs at least 3.5 times as much", "burst-claude", LIBRARY, CPU, Bound::BestPeer(3.5)),
-    target("library, Codex exec: the best peer costs at least 3.5 times as much", "burst-codex-exec", LIBRARY, CPU, Bound::BestPeer(3.5)),
-    target("library, Codex app-server: the best peer costs at least 3.5 times as much", "burst-codex-app", LIBRARY, CPU, Bound::BestPeer(3.5)),
-    target("library, ACP: the best peer costs at least 3.5 times as much", "burst-acp", LIBRARY, CPU, Bound::BestPeer(3.5)),
-    target("`--output ndjson`: at most 3 times the typed floor", "burst-claude", COMMAND, CPU, Bound::Times(TYPED, 3.0)),
-    target("`--output ndjson`: memory at most 4 times an answer of 8 MiB", "answer-8m", COMMAND, "peak_mib", Bound::AtMost(32.0)),
+    target(
+        "library, Claude Code: the best peer costs at least 3.5 times as much",
+        "burst-claude",
+        LIBRARY,
+        CPU,
+        Bound::BestPeer(3.5),
+    ),
+    target(
+        "library, Codex exec: the best peer costs at least 3.5 times as much",
+        "burst-codex-exec",
+        LIBRARY,
+        CPU,
+        Bound::BestPeer(3.5),
+    ),
+    target(
+        "library, Codex app-server: the best peer costs at least 3.5 times as much",
+        "burst-codex-app",
+        LIBRARY,
+        CPU,
+        Bound::BestPeer(3.5),
+    ),
+    target(
+        "library, ACP: the best peer costs at least 3.5 times as much",
+        "burst-acp",
+        LIBRARY,
+        CPU,
+        Bound::BestPeer(3.5),
+    ),
+    target(
+        "`--output ndjson`: at most 3 times the typed floor",
+        "burst-claude",
+        COMMAND,
+        CPU,
+        Bound::Times(TYPED, 3.0),
+    ),
+    target(
+        "`--output ndjson`: memory at most 4 times an answer of 8 MiB",
+        "answer-8m",
+        COMMAND,
+        "peak_mib",
+        Bound::AtMost(32.0),
+    ),
     target("write to consumer: p50 at most 3 times a bare pipe", "latency", LIBRARY, "p50_us", Bound::Times(RAW, 3.0)),
-    target("write to consumer: p99 at most 10 times a bare pipe", "latency", LIBRARY, "p99_us", Bound::Times(RAW, 10.0)),
-    target("100 runs at once: p50 at most 3 times a bare pipe", "latency-100", LIBRARY, "p50_us", Bound::Times(RAW, 3.0)),
-    target("100 runs at once: p99 at most 10 times a bare pipe", "latency-100", LIBRARY, "p99_us", Bound::Times(RAW, 10.0)),
-    target("first event at most 1.5 ms after a raw spawn's, warm", "start", LIBRARY, "warm_ms", Bound::Above(RAW, 1.5, " ms")),
+    target(
+        "write to consumer: p99 at most 10 times a bare pipe",
+        "latency",
+        LIBRARY,
+        "p99_us",
+        Bound::Times(RAW, 10.0),
+    ),
+    target(
+        "100 runs at once: p50 at most 3 times a bare pipe",
+        "latency-100",
+        LIBRARY,
+        "p50_us",
+        Bound::Times(RAW, 3.0),
+    ),
+    target(
+        "100 runs at once: p99 at most 10 times a bare pipe",
+        "latency-100",
+        LIBRARY,
+        "p99_us",
+        Bound::Times(RAW, 10.0),
+    ),
+    target(
+        "first event at most 1.5 ms after a raw spawn's, warm",
+        "start",
+        LIBRARY,
+        "warm_ms",
+        Bound::Above(RAW, 1.5, " ms"),
+    ),
     target("`done` at most 1 ms after the CLI's exit", "start", LIBRARY, "done_ms", Bound::AtMost(1.0)),
     target("a stop of a tree that obeys within 20 ms", "stop", LIBRARY, "gone_ms", Bound::AtMost(20.0)),
-    target("a grandchild with standard output costs the drain period", "hold", LIBRARY, "hold_ms", Bound::AtMost(600.0)),
+    target(
+        "a grandchild with standard output costs the drain period",
+        "hold",
+        LIBRARY,
+        "hold_ms",
+        Bound::AtMost(600.0),
+    ),
     target("500 live runs in at most 150 MiB", "live-500", LIBRARY, "total_mib", Bound::AtMost(150.0)),
     target("a line of 16 MiB: at most 3 times its size", "tool-16m", LIBRARY, "peak_mib", Bound::AtMost(48.0)),
 ];
@@ -63,9 +129,14 @@ pub(crate) fn markdown(rows: &[Row], results: &Results) -> String {
         let Some(row) = rows.iter().find(|row| row.name == target.row) else { continue };
         let judged = results.load(row.name).and_then(|measured| target.judge(row, &measured));
         let (measured, met) = judged.unwrap_or_else(|| ("–".to_owned(), "not measured"));
-        text += &format!("| {} | {measured} | {met} |\n", target.promise);
+        let cells = [target.promise, &measured, met];
+        text += &line(&cells);
     }
     text
+}
+
+fn line(cells: &[&str]) -> String {
+    format!("| {} |\n", cells.join(" | "))
 }
 
 impl Target {
@@ -114,7 +185,9 @@ mod tests {
     #[test]
     fn the_best_peer_decides() {
         let mut measured = Measured::default();
-        for (name, cpu) in [("Teamster, library", 1.0), ("claude-agent-sdk (Python)", 9.0), ("@anthropic-ai/claude-agent-sdk", 3.0)] {
+        for (name, cpu) in
+            [("Teamster, library", 1.0), ("claude-agent-sdk (Python)", 9.0), ("@anthropic-ai/claude-agent-sdk", 3.0)]
+        {
             measured.samples.insert(name.to_owned(), vec![Sample::from([(CPU.to_owned(), cpu)])]);
         }
         let judged = TARGETS[1].judge(&all()[0], &measured).unwrap();
