@@ -108,7 +108,7 @@ async function live() {
   });
   const ready_ms = ms(now() - began);
   console.log("ready");
-  fs.readSync(0, Buffer.alloc(1));
+  await new Promise((go) => process.stdin.once("data", go).once("end", go));
   return { ready_ms, runs };
 }
 

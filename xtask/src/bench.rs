@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the benchmarks of `benches/`, and the comparison with published peers.
 
 mod document;
+mod form;
 mod growth;
 mod machine;
 mod measure;

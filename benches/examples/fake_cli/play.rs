@@ -49,6 +49,7 @@ pub(crate) fn turn(wire: &impl Wire, out: &mut Output, scenario: &Scenario) -> V
     children
 }
 
+#[expect(clippy::zombie_processes, reason = "the holder outlives this program")]
 fn children(scenario: &Scenario) -> Vec<Child> {
     let program = env::current_exe().expect("the program's file is there");
     if scenario.hold_stdout_s > 0 {

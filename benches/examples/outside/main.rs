@@ -27,9 +27,9 @@ struct Tool {
     cli: PathBuf,
 }
 
-/// What was seen of one run.
+/// What was observed of one run.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     first_ns: u64,
     wall_ns: u64,
     end_ns: u64,
@@ -70,57 +70,57 @@ impl Tool {
     }
 
     /// Runs the command to its end.
-    fn run(&self) -> Seen {
+    fn run(&self) -> Observed {
         let began = now_ns();
         let (mut child, mut stdout) = self.start();
-        let mut seen = Seen::default();
+        let mut observed = Observed::default();
         let mut line = Vec::new();
         while stdout.read_until(b'\n', &mut line).expect("a pipe") > 0 {
-            if seen.first_ns == 0 {
-                seen.first_ns = now_ns() - began;
+            if observed.first_ns == 0 {
+                observed.first_ns = now_ns() - began;
             }
             if let Some(text) = text_of_line(&line) {
-                seen.texts += 1;
-                seen.ages.extend(age_ns(text));
+                observed.texts += 1;
+                observed.ages.extend(age_ns(text));
             }
             line.clear();
         }
         let pid = child.id().cast_signed();
         waitid(Id::Pid(Pid::from_raw(pid)), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).expect("a child");
-        seen.end_ns = now_ns();
-        seen.wall_ns = seen.end_ns - began;
-        seen.cpu_ns = cpu_ns_of(pid).unwrap_or_default();
+        observed.end_ns = now_ns();
+        observed.wall_ns = observed.end_ns - began;
+        observed.cpu_ns = cpu_ns_of(pid).unwrap_or_default();
         let status = child.wait().expect("a child");
         assert!(status.success(), "{} {status}", self.program);
-        seen
+        observed
     }
 
     fn burst(&self) -> Report {
-        let seen = self.run();
+        let observed = self.run();
         Report::default()
-            .with("cpu_us", microseconds(seen.cpu_ns))
-            .with("wall_ms", milliseconds(seen.wall_ns))
-            .with("events", float(seen.texts))
+            .with("cpu_us", microseconds(observed.cpu_ns))
+            .with("wall_ms", milliseconds(observed.wall_ns))
+            .with("events", float(observed.texts))
             .with("peak_mib", mebibytes(peak_rss_kib_of_children()))
     }
 
     fn latency(&self, runs: usize) -> Report {
-        let seen: Vec<Seen> = thread::scope(|scope| {
+        let observed: Vec<Observed> = thread::scope(|scope| {
             let threads: Vec<_> = (0..runs).map(|_| scope.spawn(|| self.run())).collect();
             threads.into_iter().map(|thread| thread.join().expect("a reader")).collect()
         });
-        let cpu = seen.iter().map(|seen| seen.cpu_ns).sum();
-        let ages: Vec<Vec<u64>> = seen.into_iter().map(|seen| seen.ages).collect();
+        let cpu = observed.iter().map(|observed| observed.cpu_ns).sum();
+        let ages: Vec<Vec<u64>> = observed.into_iter().map(|observed| observed.ages).collect();
         Report::default().with_latencies(&ages).with("cpu_us", microseconds(cpu))
     }
 
     fn starts(&self) -> Report {
-        let seen: Vec<Seen> = (0..ROUNDS).map(|_| self.run()).collect();
-        let done = since_exit(&self.cli, seen.last().map_or(0, |seen| seen.end_ns));
+        let observed: Vec<Observed> = (0..ROUNDS).map(|_| self.run()).collect();
+        let done = since_exit(&self.cli, observed.last().map_or(0, |observed| observed.end_ns));
         Report::default()
-            .with("cold_ms", median(seen.iter().map(|seen| milliseconds(seen.first_ns)).collect()))
+            .with("cold_ms", median(observed.iter().map(|observed| milliseconds(observed.first_ns)).collect()))
             .with("done_ms", milliseconds(done))
-            .with("wall_ms", median(seen.iter().map(|seen| milliseconds(seen.wall_ns)).collect()))
+            .with("wall_ms", median(observed.iter().map(|observed| milliseconds(observed.wall_ns)).collect()))
     }
 
     /// From SIGTERM to the exit of the command, after the last delta.

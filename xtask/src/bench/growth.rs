@@ -6,10 +6,11 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::bench::form::Form;
 use crate::bench::measure::Bench;
 use crate::bench::plot::{Line, lines};
 use crate::bench::results::Results;
-use crate::bench::rows::{Form, Row};
+use crate::bench::rows::Row;
 use crate::bench::statistics::number;
 use crate::bench::subjects::{COMMAND, LIBRARY, Subject};
 

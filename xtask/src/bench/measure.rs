@@ -85,7 +85,7 @@ impl<'a> Bench<'a> {
         if let Some((_, reason)) = missing.into_iter().find(|(language, _)| subject.language() == Some(*language)) {
             bail!("not installed: {reason}");
         }
-        let mut command = subject.command(&self.programs, row, cli);
+        let mut command = subject.command(&self.programs, (row.task, row.form, row.runs), cli);
         command.env_clear().envs(inherited()).current_dir(self.home.path().join("project"));
         command.env("HOME", self.home.path().join("home")).env("TMPDIR", self.home.path().join("tmp"));
         let mut sample = run(command, subject, cli)?;

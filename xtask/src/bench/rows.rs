@@ -2,19 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::bench::form::Form;
 use crate::bench::subjects::{
     ACP_TS, ACPX, AI_CLAUDE, AI_CODEX, AI_CODEX_APP, CLAUDE_PY, CLAUDE_TS, CODEX_TS, COMMAND, LIBRARY, LIBRARY_MULTI,
     LINES, RAW, Subject, TYPED,
 };
-
-/// The protocol of the fake CLI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Claude,
-    CodexExec,
-    CodexApp,
-    Acp,
-}
 
 /// A number of a sample, and how a table shows it.
 #[derive(Clone, Copy, Debug)]
@@ -84,28 +76,8 @@ const SANDBOX_AGENT: (&str, &str) = (
     "it runs only agents that it installs itself, behind HTTP; its event stream drops updates in a burst, so that costs an event \
      have no meaning",
 );
-const CLAUDE_ONLY: (&str, &str) = ("claude-agent-sdk and the like", "they run Claude Code only");
+const CLAUDE_ONLY: (&str, &str) = ("claude-agent-sdk, ai-sdk-provider-claude-code", "they run Claude Code only");
 const NO_PROCESS: (&str, &str) = ("lines only, typed parsing", "they measure reading");
-
-impl Form {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::CodexExec => "codex-exec",
-            Self::CodexApp => "codex-app",
-            Self::Acp => "acp",
-        }
-    }
-
-    /// Returns the name of Teamster's agent, of the fake CLI's file and of its protocol.
-    pub(crate) fn agent(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::CodexExec | Self::CodexApp => "codex",
-            Self::Acp => "acp",
-        }
-    }
-}
 
 /// Returns all rows, in the order of the page.
 pub(crate) fn all() -> Vec<Row> {

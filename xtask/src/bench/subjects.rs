@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bench::form::Form;
 use crate::bench::peers::{Language, Peers};
-use crate::bench::rows::{Form, Row};
 
 /// A program that prints one line of JSON for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl Subject {
         }
     }
 
-    /// Returns the program for a row, which gets this CLI.
-    pub(crate) fn command(self, programs: &Programs<'_>, row: &Row, cli: &Path) -> Command {
+    /// Returns the program for a task, which gets this CLI.
+    pub(crate) fn command(self, programs: &Programs<'_>, (task, form, runs): (&str, Form, u32), cli: &Path) -> Command {
         let example = |name: &str| Command::new(programs.release.join("examples").join(name));
         let node = programs.peers.node();
         let mut command = match self.kind {
@@ -98,9 +98,9 @@ impl Subject {
                 command
             }
         };
-        command.args([row.task, row.form.name()]).arg(cli).arg(row.runs.to_string());
+        command.args([task, form.name()]).arg(cli).arg(runs.to_string());
         match self.kind {
-            Kind::Command => teamster(&mut command, &programs.release, row.form, cli),
+            Kind::Command => teamster(&mut command, &programs.release, form, cli),
             Kind::Acpx => {
                 command.arg(node.join("node_modules/.bin/acpx")).arg("--agent").arg(format!("{} acp", cli.display()));
                 command.args(["--approve-all", "--format", "json", "exec", "hello"]);
