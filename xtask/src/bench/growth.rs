@@ -160,20 +160,18 @@ impl Axis {
 
     /// A table with a line for each amount of work.
     fn table(&self, measured: &[Line]) -> String {
-        let heads = measured.iter().map(|line| format!(" {}: {} | for one, µs or KiB |", line.name, self.y));
-        let heads: String = if self.y.contains("MiB") {
-            heads.map(|head| head.replace("µs or ", "")).collect()
-        } else {
-            heads.map(|head| head.replace(" or KiB", "")).collect()
-        };
-        let scale = if self.y.contains("MiB") { 1024.0 } else { 1.0 };
+        let (unit, scale) = if self.y.contains("MiB") { ("KiB", 1024.0) } else { ("ns", 1000.0) };
+        let heads: Vec<String> =
+            measured.iter().map(|line| format!(" {}: {} | for one, {unit} |", line.name, self.y)).collect();
+        let heads = heads.concat();
         let mut text = format!("| {} |{heads}\n| --: |{}\n", self.x, " --: | --: |".repeat(measured.len()));
-        for point in self.points.iter().map(|point| f64::from(*point)) {
+        for (shown, point) in self.points.iter().map(|point| (point, f64::from(*point))) {
             let cells = measured.iter().map(|line| match line.at(point) {
                 Some(value) => format!(" {} | {} |", number(value), number(value * scale / point)),
                 None => " – | – |".to_owned(),
             });
-            text.extend([format!("| {} |", number(point))].into_iter().chain(cells).chain(["\n".to_owned()]));
+            let shown = if point < 100.0 { shown.to_string() } else { number(point) };
+            text.extend([format!("| {shown} |")].into_iter().chain(cells).chain(["\n".to_owned()]));
         }
         text
     }
@@ -195,8 +193,8 @@ mod tests {
         let line = Line { name: "library".to_owned(), points: vec![(2_000.0, 4_000.0), (20_000.0, 50_000.0)] };
         let table = AXES[0].table(&[line]);
         let lines: Vec<_> = table.lines().collect();
-        assert_eq!(lines[0], "| deltas | library: CPU, µs | for one, µs |");
-        assert_eq!(lines[2], "| 2,000 | 4,000 | 2.00 |");
+        assert_eq!(lines[0], "| deltas | library: CPU, µs | for one, ns |");
+        assert_eq!(lines[2], "| 2,000 | 4,000 | 2,000 |");
         assert_eq!(lines[4], "| 200,000 | – | – |");
     }
 }
