@@ -202,6 +202,7 @@ fn hold() -> Row {
         HOLD,
         json!({ "deltas": 2, "hold_stdout_s": 5 }),
     );
+    row.about = "The CLI exits; a process that it started holds its standard output.";
     row.subjects.retain(|subject| *subject != LIBRARY_MULTI);
     row.baseline = LIBRARY;
     row.left_out = &[SANDBOX_AGENT, NO_PROCESS];
