@@ -1,1 +1,8 @@
-//! This crate contains only benchmarks, in `benches/`. `cargo xtask bench` runs them.
+//! What the benchmarks share. `cargo xtask bench` runs those in `benches/`; `cargo xtask bench compare` runs the programs in
+//! `examples/` beside the peers in `peers/`.
+
+pub mod forms;
+pub mod report;
+pub mod scenario;
+pub mod stamps;
+pub mod usage;

@@ -49,8 +49,8 @@ enum Command {
     Uninstall(install::Args),
     /// Watch a real agent CLI work through `teamster run`, with a scripted model: no account, no key, no network
     Demo(demo::Args),
-    /// Run the benchmarks
-    Bench,
+    /// Run the benchmarks, or compare Teamster with published peers
+    Bench(bench::Args),
     /// Measure how long the real CLIs take from a prompt to the first words, on warm processes and otherwise
     Latency(latency::Args),
     /// Let hundreds of runs live at once in one process, and measure what they cost it
@@ -82,7 +82,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Install(args) => install::run(args)?,
         Command::Uninstall(args) => install::remove(args)?,
         Command::Demo(args) => return demo::run(args),
-        Command::Bench => bench::run()?,
+        Command::Bench(args) => bench::run(args)?,
         Command::Latency(args) => latency::run(args)?,
         Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,

@@ -1,0 +1,39 @@
+//! The text of `docs/performance.md` that does not change with the results.
+
+pub(crate) const HEAD: &str = "\
+# Performance
+
+Read this page to see what Teamster costs beside the libraries and commands that you would otherwise use, and
+how to measure it on your machine. `cargo xtask bench compare` writes this page.
+
+## How it is measured
+
+All subjects run the same fake CLI (`benches/examples/fake_cli`). It writes the lines of the real CLIs, which are made
+before they are written. The subjects run in turn, each in a process of its own, and the whole is repeated. A table
+shows the median, and the smallest and the largest value in parentheses. Compare the ratios: absolute
+numbers depend on the machine. A command's numbers include the start of its process.
+
+Two floors are programs in Rust without a library. *Lines only* finds the ends of lines in a large buffer. *Typed parsing*
+also parses each line into borrowed types, on one thread.
+
+```sh
+cargo xtask bench compare                      # everything; installs the peers first
+cargo xtask bench compare --quick              # two rounds
+cargo xtask bench compare --only burst-claude  # one row; the others keep their last results
+cargo xtask bench compare --page-only          # writes this page from the last results
+cargo xtask bench growth                       # what ten times the work costs
+cargo xtask latency                            # a warm turn against a new process, with the real CLIs
+```
+";
+
+pub(crate) const WARM: &str = "\
+## A warm turn against a new process
+
+`cargo xtask latency` measures this with the real CLIs and a local model provider.
+";
+
+pub(crate) const GROWTH: &str = "\
+## Growth
+
+`cargo xtask bench growth` measures what ten times the work costs. In the plots, a linear cost rises as fast as the work.
+";
