@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: the benchmarks of `benches/`, and the comparison with published peers.
 
+mod count;
 mod document;
 mod form;
 mod growth;
@@ -34,6 +35,12 @@ pub(crate) struct Args {
 enum Command {
     /// Measure Teamster beside published peers and floors, and write docs/performance.md
     Compare(Compare),
+    /// Count the instructions of recorded runs, and compare them with benches/instructions.json (needs valgrind)
+    Count {
+        /// Write the file instead
+        #[arg(long)]
+        update: bool,
+    },
     /// Measure what ten times the work costs, and write docs/performance.md
     Growth {
         /// Run each subject so many times
@@ -62,8 +69,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         None => command::run(cargo(&["bench", "--package", "teamster-benches"])),
         Some(Command::Compare(compare)) => self::compare(compare),
+        Some(Command::Count { update }) => count::run(*update),
         Some(Command::Growth { rounds }) => growth(*rounds),
     }
+}
+
+/// Compares the number of instructions with the baseline.
+pub(crate) fn check_counts() -> Result<()> {
+    count::run(false)
 }
 
 fn growth(rounds: u32) -> Result<()> {

@@ -18,6 +18,15 @@ pub(crate) fn root() -> PathBuf {
     manifest_dir.parent().unwrap_or(manifest_dir).to_path_buf()
 }
 
+/// Returns the directory in which cargo builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
+    let metadata =
+        output(cargo(&["metadata", "--no-deps", "--format-version", "1"])).context("`cargo metadata` failed")?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cannot read `cargo metadata`")?;
+    let directory = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    directory.map(PathBuf::from).context("`cargo metadata` names no target directory")
+}
+
 /// A program that will run in the workspace's root, without standard input.
 pub(crate) fn program(name: impl AsRef<OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(name);

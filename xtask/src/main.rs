@@ -12,6 +12,7 @@ mod install;
 mod install_clis;
 mod latency;
 mod load;
+mod size;
 mod soak;
 mod test;
 mod tidy;
@@ -57,6 +58,8 @@ enum Command {
     Load(load::Args),
     Fuzz(fuzz::Args),
     Soak(soak::Args),
+    /// Build the command, and compare its size and its number of crates with their bounds
+    Size,
     Tidy(tidy::Args),
     Tour(tour::Args),
 }
@@ -87,6 +90,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
         Command::Soak(args) => soak::run(args)?,
+        Command::Size => size::run()?,
         Command::Tidy(args) => tidy::run(args)?,
         Command::Tour(args) => tour::run(args)?,
     }

@@ -10,8 +10,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use crate::bench;
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
+use crate::size;
 use crate::tidy;
 use crate::tools::{MACOS, Tools};
 use crate::totals::Totals;
@@ -37,6 +39,10 @@ enum Action {
     /// The checks of the source text.
     Tidy,
     InstallClis,
+    /// The number of instructions, against the baseline.
+    Instructions,
+    /// The size of the command, and the number of its crates.
+    Size,
     Skip(&'static str),
 }
 
@@ -64,6 +70,8 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
             Action::Count(command) => run_tests(command, &mut totals),
             Action::Tidy => tidy::check_against_baseline(),
             Action::InstallClis => install_clis::run(),
+            Action::Instructions => bench::check_counts(),
+            Action::Size => size::run(),
             Action::Skip(why) => {
                 println!("{why}");
                 Ok(())
@@ -102,6 +110,13 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     }
     checks.push(check("agent CLIs", Action::InstallClis));
     checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
+    let instructions = if tools.valgrind {
+        Action::Instructions
+    } else {
+        Action::Skip("skipped: valgrind is not installed (get it: apt-get install valgrind)")
+    };
+    checks.push(check("instructions", instructions));
+    checks.push(check("size", Action::Size));
     checks.push(check(
         "dependency policy",
         if tools.deny {

@@ -17,6 +17,8 @@ pub(crate) struct Tools {
     pub(crate) deny: bool,
     /// Whether code for macOS can be checked here.
     pub(crate) macos: bool,
+    /// Counts instructions.
+    pub(crate) valgrind: bool,
     missing_rust: Vec<String>,
     missing_node: Option<String>,
 }
@@ -29,6 +31,7 @@ impl Tools {
             nextest: has("nextest"),
             deny: has("deny"),
             macos: has_target(MACOS),
+            valgrind: output(program("valgrind", &["--version"])).is_some(),
             missing_rust: missing_rust(has("fmt"), has("clippy")),
             missing_node: missing_node(node, npm.is_some()),
         }

@@ -106,13 +106,7 @@ impl Transcript {
         self.ids.rename(&mut event);
         let pass = match &mut event {
             Event::Init(init) => self.add_init(init, out),
-            Event::Text(delta) => {
-                if delta.parent_tool_id.is_none() && !delta.text.is_empty() {
-                    self.text.append(&delta.message_id, &delta.text);
-                }
-                self.add_delta(delta)
-            }
-            Event::Thinking(delta) => self.add_delta(delta),
+            Event::Text(_) | Event::Thinking(_) => self.note_delta(&event),
             Event::Retract(retract) => {
                 self.text.retract(&retract.message_id);
                 self.current_message = None;
@@ -157,6 +151,38 @@ impl Transcript {
             self.has_output |=
                 matches!(event, Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) | Event::ToolResult(_));
             out.extend([event]);
+        }
+    }
+
+    /// Emits a delta: like [`push`](Self::push), without a list, since nothing else is emitted with a delta. `None` if the order
+    /// forbids it.
+    ///
+    /// # Errors
+    /// The event, if it is no delta.
+    pub fn push_delta(&mut self, mut event: Event) -> Result<Option<Event>, Event> {
+        if !matches!(event, Event::Text(_) | Event::Thinking(_)) {
+            return Err(event);
+        }
+        if self.ended {
+            return Ok(None);
+        }
+        self.ids.rename(&mut event);
+        let pass = self.note_delta(&event);
+        self.has_output |= pass;
+        Ok(pass.then_some(event))
+    }
+
+    /// Records a delta, and the text of the main thread. Returns whether it is emitted.
+    fn note_delta(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Text(delta) => {
+                if delta.parent_tool_id.is_none() && !delta.text.is_empty() {
+                    self.text.append(&delta.message_id, &delta.text);
+                }
+                self.add_delta(delta)
+            }
+            Event::Thinking(delta) => self.add_delta(delta),
+            _ => false,
         }
     }
 

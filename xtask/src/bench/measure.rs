@@ -15,7 +15,7 @@ use crate::bench::peers::{Peers, inherited};
 use crate::bench::results::{Measured, Sample};
 use crate::bench::rows::Row;
 use crate::bench::subjects::{Programs, Subject};
-use crate::command::{cargo, root, run as run_command};
+use crate::command::{cargo, run as run_command, target_directory};
 
 /// A subject that takes longer is left out of the row.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -38,7 +38,7 @@ impl<'a> Bench<'a> {
         for folder in ["home", "project", "tmp", "bin"] {
             fs::create_dir(home.path().join(folder)).context("cannot make a home")?;
         }
-        let release = root().join("target/release");
+        let release = target_directory()?.join("release");
         Ok(Self { programs: Programs { peers, release }, home })
     }
 

@@ -59,7 +59,7 @@ impl JsonWriter<'_> {
     pub(crate) fn short_line(&mut self, value: &impl Serialize) -> io::Result<()> {
         let start = self.text.len();
         serde_json::to_writer(&mut *self.text, value)?;
-        if self.text.get(start..).is_some_and(|line| line.iter().any(may_be_escaped)) {
+        if self.text.get(start..).is_some_and(needs_a_check) {
             let line = self.text.split_off(start);
             append(&line, self.text);
         }
@@ -88,7 +88,7 @@ impl Write for JsonWriter<'_> {
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(piece_length(rest));
-            if piece.iter().any(may_be_escaped) {
+            if needs_a_check(piece) {
                 append(piece, self.text);
             } else {
                 self.text.extend_from_slice(piece);
@@ -112,9 +112,11 @@ fn piece_length(text: &[u8]) -> usize {
     (most.saturating_sub(3).max(1)..=most).rev().find(is_start).unwrap_or(most)
 }
 
-/// Whether a character that starts with this byte in UTF-8 may have to be escaped.
-fn may_be_escaped(byte: &u8) -> bool {
-    matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)
+/// Whether text may contain a character to escape. The first two checks are fast, and enough for most text.
+fn needs_a_check(text: &[u8]) -> bool {
+    let has_delete = text.contains(&0x7f);
+    // The first bytes of the other characters in UTF-8.
+    has_delete || !text.is_ascii() && text.iter().any(|byte| matches!(byte, 0xc2 | 0xd8 | 0xe2))
 }
 
 /// Appends JSON text with the escapes.

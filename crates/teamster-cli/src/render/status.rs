@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(shown(&status, 70), "codex · waiting for permission · 1m 10s");
         let mut usage = Usage::default();
         (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) = (1000, Some(200), 34);
-        status.event(&Event::Usage(UsageSoFar::new(usage, UsageScope::Run)), start);
+        status.event(&Event::Usage(Box::new(UsageSoFar::new(usage, UsageScope::Run))), start);
         let retry = Warning::new(WarningCode::Retrying, "busy").with("delayMs", 4000).with("status", 429);
         status.event(&retry.into(), start);
         assert_eq!(shown(&status, 0), "codex · retrying in 5 s (429) · 0 s · 1.2k tokens");

@@ -51,7 +51,7 @@ impl Protocol for SelfStartingAgent {
                 b"agent-turn" => Action::Session(SessionAction::AgentTurnStarted),
                 b"not-accepted" => Action::Session(SessionAction::PromptNotAccepted),
                 b"end" => Action::Outcome(Box::default()),
-                b"used" => Action::Emit(Event::Usage(UsageSoFar::new(used(), UsageScope::Run))),
+                b"used" => Action::Emit(Event::Usage(Box::new(UsageSoFar::new(used(), UsageScope::Run)))),
                 word => Action::Emit(Event::Text(Delta::new("message", String::from_utf8_lossy(word).into_owned()))),
             })),
             Input::Command(Command::Send { prompt, .. }) => actions.push(write(&prompt.text)),

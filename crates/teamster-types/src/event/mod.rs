@@ -87,7 +87,7 @@ pub enum Event {
     /// The run waits in the queue of concurrent runs. Emitted again when its position changes, at most once a second.
     Queued(Queued),
     /// Tokens used so far, if the agent reports them before the end.
-    Usage(UsageSoFar),
+    Usage(Box<UsageSoFar>),
     /// The vendor limits requests, or warns about a limit.
     RateLimit(Box<RateLimit>),
     /// A problem that does not end the run.

@@ -73,8 +73,22 @@ impl EventSink {
 
     /// Emits an event, as the rules of the stream allow.
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
-        self.transcript.push(event.into(), &mut self.events);
-        self.pass_on();
+        match self.transcript.push_delta(event.into()) {
+            Ok(delta) => self.pass_on_delta(delta),
+            Err(event) => {
+                self.transcript.push(event, &mut self.events);
+                self.pass_on();
+            }
+        }
+    }
+
+    /// Passes on a delta: most events are deltas. They contain no usage and nothing to redact, and are not logged.
+    fn pass_on_delta(&mut self, delta: Option<Event>) {
+        let Some(event) = delta else { return };
+        if let Some(recording) = &self.recording {
+            recording.event(&event, &self.redactor);
+        }
+        self.queue.push(event);
     }
 
     /// Sets the agent's outcome.

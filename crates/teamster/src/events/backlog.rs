@@ -15,6 +15,9 @@ use crate::events::stamped::{Timed, now_ms};
 /// The maximum estimated size in bytes of the events that a consumer takes at once, unless the first one is larger.
 const BATCH_BYTES: usize = 256 * 1024;
 
+/// The estimated size in bytes from which on the waiting events are many.
+const MANY_BYTES: usize = 16 * 1024;
+
 /// The maximum number of events for which an empty list keeps its memory.
 const KEPT_EVENTS: usize = 1024;
 
@@ -47,8 +50,21 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
+    /// Adds events.
+    pub(super) fn extend(&mut self, events: impl Iterator<Item = Timed>) {
+        self.front.reserve(events.size_hint().0);
+        for event in events {
+            // The usual case: everything fits in memory.
+            if self.spill.is_none() && self.overflow.is_empty() && self.front_bytes < self.bounds.memory {
+                self.push_to_memory(event);
+            } else {
+                self.push(event);
+            }
+        }
+    }
+
     /// Adds an event.
-    pub(super) fn push(&mut self, event: Timed) {
+    fn push(&mut self, event: Timed) {
         // No warning may come between an error and its `done`, so these two stay in memory.
         let is_last = matches!(event.event, Event::Error(_) | Event::Done(_));
         if self.is_full() {
@@ -89,7 +105,13 @@ impl Backlog {
         self.overflow.pop_front()
     }
 
+    /// Whether many events wait.
+    pub(super) fn is_large(&self) -> bool {
+        self.front_bytes >= MANY_BYTES
+    }
+
     /// Whether no event waits.
+    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_empty() && self.overflow.is_empty() && self.spilled() == 0
     }

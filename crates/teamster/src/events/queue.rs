@@ -95,9 +95,7 @@ impl EventQueue {
         if state.is_abandoned {
             return self.batch.clear();
         }
-        for event in self.batch.drain(..) {
-            state.backlog.push(Timed::at(at_ms, event));
-        }
+        state.backlog.extend(self.batch.drain(..).map(|event| Timed::at(at_ms, event)));
         let consumer = state.consumer.take();
         drop(state);
         if let Some(consumer) = consumer {
@@ -110,9 +108,9 @@ impl EventQueue {
         self.sender.0.0.state().backlog.is_full()
     }
 
-    /// Whether the consumer has not taken all events that were passed on.
-    pub(crate) fn has_waiting(&self) -> bool {
-        !self.sender.0.0.state().backlog.is_empty()
+    /// Whether many events wait that the consumer has not taken.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.sender.0.0.state().backlog.is_large()
     }
 
     /// Waits until the queue is not full. Cancel safe.
@@ -217,7 +215,7 @@ mod tests {
         drop(receiver);
         queue.push(text(2));
         queue.flush();
-        assert!(!queue.has_waiting() && queue.batch.is_empty());
+        assert!(queue.batch.is_empty() && queue.sender.0.0.state().backlog.is_empty());
     }
 
     #[tokio::test]

@@ -82,7 +82,7 @@ impl UsageTotals {
         let usage = of_api(usage?);
         self.usage += &usage;
         self.context_tokens = Some(usage.total());
-        Some(Event::Usage(UsageSoFar::new(self.usage.clone(), UsageScope::Run)))
+        Some(Event::Usage(Box::new(UsageSoFar::new(self.usage.clone(), UsageScope::Run))))
     }
 
     /// Returns the outcome of a result line.

@@ -2,13 +2,16 @@
 //!
 //! Unknown fields are skipped. The type of an item is a string, and decides which fields exist.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::agent::line::if_readable;
+use crate::agent::json_string::JsonString;
+use crate::agent::line::{Text, if_readable};
 use teamster_types::json::RawJson;
 
 #[derive(Debug, Deserialize)]
@@ -118,35 +121,52 @@ pub(super) struct AgentState {
     pub(super) message: Option<String>,
 }
 
-/// The first `id` of an item, which is the CLI's own. The second one, of a web search, is the vendor's.
-#[derive(Debug)]
-pub(super) struct FirstId(pub(super) Option<String>);
+/// The fields that decide how an item is read. They are all of a message, which is most of what the CLI prints.
+#[derive(Debug, Default)]
+pub(super) struct ItemHead<'a> {
+    pub(super) kind: Cow<'a, str>,
+    /// The first `id`, which is the CLI's own. The second one, of a web search, is the vendor's.
+    pub(super) id: Option<Cow<'a, str>>,
+    /// The text of a message or of reasoning.
+    pub(super) text: Option<JsonString<'a>>,
+}
 
-impl<'de> Deserialize<'de> for FirstId {
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum HeadField {
+    Type,
+    Id,
+    Text,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for ItemHead<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
+        struct Fields<'a>(PhantomData<&'a ()>);
 
-        impl<'de> Visitor<'de> for Fields {
-            type Value = FirstId;
+        impl<'de: 'a, 'a> Visitor<'de> for Fields<'a> {
+            type Value = ItemHead<'a>;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.write_str("an item")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<FirstId, A::Error> {
-                let mut first = None;
-                while let Some(key) = fields.next_key::<String>()? {
-                    if key == "id" && first.is_none() {
-                        first = Some(fields.next_value::<String>()?);
-                    } else {
-                        fields.next_value::<IgnoredAny>()?;
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ItemHead<'a>, A::Error> {
+                let mut head = ItemHead::default();
+                while let Some(field) = fields.next_key()? {
+                    match field {
+                        HeadField::Type => head.kind = fields.next_value::<Text<'a>>()?.0,
+                        HeadField::Id if head.id.is_none() => head.id = Some(fields.next_value::<Text<'a>>()?.0),
+                        HeadField::Text => head.text = fields.next_value()?,
+                        HeadField::Id | HeadField::Other => _ = fields.next_value::<IgnoredAny>()?,
                     }
                 }
-                Ok(FirstId(first))
+                Ok(head)
             }
         }
 
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(Fields(PhantomData))
     }
 }
 
@@ -158,7 +178,7 @@ mod tests {
     fn the_id_of_an_item_with_two_ids_is_the_first_one() {
         // web_search
         let item = r#"{"id":"item_0","type":"web_search","id":"ws_1","query":"q","action":{"type":"other"}}"#;
-        assert_eq!(serde_json::from_str::<FirstId>(item).unwrap().0.as_deref(), Some("item_0"));
+        assert_eq!(serde_json::from_str::<ItemHead<'_>>(item).unwrap().id.as_deref(), Some("item_0"));
         assert_eq!(serde_json::from_str::<Item>(item).unwrap().query.as_deref(), Some("q"));
     }
 

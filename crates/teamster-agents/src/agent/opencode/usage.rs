@@ -36,7 +36,7 @@ impl UsageTotals {
             }
             None => self.usage.insert(usage),
         };
-        Some(Event::Usage(UsageSoFar::new(sum.clone(), UsageScope::Run)))
+        Some(Event::Usage(Box::new(UsageSoFar::new(sum.clone(), UsageScope::Run))))
     }
 
     /// Returns an outcome with the totals so far.

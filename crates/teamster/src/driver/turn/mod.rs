@@ -13,9 +13,11 @@ mod stopping;
 mod timer;
 mod watchdog;
 
+use std::pin::{Pin, pin};
+
 use teamster_agents::protocol::{Action, AppliedAnswer, Command, Input};
 use teamster_agents::transcript::Cause;
-use teamster_process::ProcessTree;
+use teamster_process::{Exit, ProcessTree};
 use teamster_types::event::SteerId;
 use teamster_types::request::{Limits, Prompt};
 use tokio::task::yield_now;
@@ -209,6 +211,9 @@ impl<'a> TurnDriver<'a> {
     /// Drives the process until its leader exits or the session's turn ends. Every branch of the select is cancel safe.
     async fn drive(&mut self, output: &mut AgentOutput, run: &RunHandle, started: Instant) -> Live {
         let (mut was_listening, mut interrupted) = (true, false);
+        // These are polled with each line, so they register their wakers only once.
+        let mut exited = pin!(self.tree.exited());
+        let (mut interrupt, mut abort) = (pin!(run.interrupted.cancelled()), pin!(run.aborted.cancelled()));
         // Lines that were read with the end of the turn before.
         output.deliver_lines(self);
         loop {
@@ -216,8 +221,8 @@ impl<'a> TurnDriver<'a> {
             if self.is_turn_ended() {
                 return Live::TurnEnded;
             }
-            // A consumer on the same thread takes the events of one reading before the next one.
-            if self.sink.queue.has_waiting() {
+            // A consumer on the same thread takes many events before more are read.
+            if self.sink.queue.is_behind() {
                 yield_now().await;
             }
             // A consumer that does not take its events stops the reading. The agent's silence does not count meanwhile.
@@ -230,21 +235,21 @@ impl<'a> TurnDriver<'a> {
             let reads_lines = listening && self.link.stdin.pending() <= self.max_unread_input;
             let alarm = self.alarm(listening);
             tokio::select! {
-                _ = self.tree.exited() => break,
+                _ = &mut exited => break,
                 filled = output.fill(reads_lines) => output.deliver(filled, self),
                 // It is no error if the CLI does not read its input: its result or its exit decides.
                 _ = self.link.stdin.flush(), if !self.link.stdin.is_idle() => {}
                 event = next_event(&mut self.link.server), if listening => self.server_event(&event, output),
                 () = self.sink.queue.room(), if !listening => {}
-                () = run.interrupted.cancelled(), if !interrupted => {
+                () = &mut interrupt, if !interrupted => {
                     interrupted = true;
                     self.interrupt(Cause::Aborted);
                 }
-                () = run.aborted.cancelled(), if !self.stopping.is_terminating() => self.terminate(Some(Cause::Aborted)),
+                () = &mut abort, if !self.stopping.is_terminating() => self.terminate(Some(Cause::Aborted)),
                 () = self.stopping.terminated(), if self.stopping.is_signalling() => {}
                 command = next_command(&mut self.session) => self.command(command),
                 () = self.timer.alarm.reached(alarm.unwrap_or(started)), if alarm.is_some() => {
-                    if has_exited(self.tree).await {
+                    if has_exited(exited.as_mut()).await {
                         break;
                     }
                     self.alarmed(alarm.unwrap_or(started), output, reads_lines).await;
@@ -308,10 +313,10 @@ async fn next_command(session: &mut Option<SessionTurn<'_>>) -> AgentCommand {
 }
 
 /// Whether the leader has exited by now.
-async fn has_exited(tree: &ProcessTree) -> bool {
+async fn has_exited(exited: Pin<&mut impl Future<Output = Exit>>) -> bool {
     tokio::select! {
         biased;
-        _ = tree.exited() => true,
+        _ = exited => true,
         () = std::future::ready(()) => false,
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::items::{FirstId, Item};
+use super::super::items::{Item, ItemHead};
 use super::super::tools;
 use super::wire::{DeltaLine, MessageItem, PlanLine};
 use crate::agent::mcp::Names;
@@ -252,7 +252,7 @@ fn is_same_input(one: &Value, other: &Value) -> bool {
 }
 
 fn read(raw: &RawValue) -> serde_json::Result<(String, Item)> {
-    let id = serde_json::from_str::<FirstId>(raw.get())?.0.unwrap_or_default();
+    let id = serde_json::from_str::<ItemHead<'_>>(raw.get())?.id.unwrap_or_default().into_owned();
     Ok((id, serde_json::from_str::<Item>(raw.get())?.in_snake_case()))
 }
 

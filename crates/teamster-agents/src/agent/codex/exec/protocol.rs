@@ -5,10 +5,11 @@
 
 use serde_json::Value;
 
-use super::super::items::{FirstId, Item, Todo};
+use super::super::items::{Item, ItemHead, Todo};
 use super::super::thread::Expected;
 use super::super::{answer, failure, mcp, notices, tools};
 use super::wire::{Line, TurnUsage};
+use crate::agent::json_string::JsonString;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::{self, Ids};
@@ -33,8 +34,9 @@ pub(super) struct Exec {
     /// Calls that were emitted.
     calls: Ids,
     plan: Option<Plan>,
-    /// The model's last message.
+    /// The model's last message, if it must follow a schema.
     answer: Option<String>,
+    has_answer: bool,
     /// The last `error` line, until another line follows. It may be the only description of a failure.
     error: Option<String>,
     notices: Ids,
@@ -68,6 +70,7 @@ impl Exec {
             calls: Ids::default(),
             plan: None,
             answer: None,
+            has_answer: false,
             error: None,
             notices: Ids::default(),
             denials: Vec::new(),
@@ -85,12 +88,20 @@ impl Exec {
             }
             ("error", _) => self.error_line(line.message.unwrap_or_default(), actions),
             ("item.started" | "item.updated", Some(raw)) => {
-                let id = serde_json::from_str::<FirstId>(raw.get())?.0;
+                let id = serde_json::from_str::<ItemHead<'_>>(raw.get())?.id;
                 self.item_started(&id.unwrap_or_default(), &serde_json::from_str(raw.get())?, actions);
             }
             ("item.completed", Some(raw)) => {
-                let id = serde_json::from_str::<FirstId>(raw.get())?.0;
-                self.item_completed(&id.unwrap_or_default(), serde_json::from_str(raw.get())?, actions);
+                let head = serde_json::from_str::<ItemHead<'_>>(raw.get())?;
+                let id = head.id.unwrap_or_default();
+                match &*head.kind {
+                    "agent_message" => self.message(&id, head.text, actions),
+                    "reasoning" => {
+                        self.error = None;
+                        actions.push(Action::Emit(Event::Thinking(delta(&id, head.text))));
+                    }
+                    _ => self.item_completed(&id, &serde_json::from_str(raw.get())?, actions),
+                }
             }
             _ => actions.push(Action::Alive),
         }
@@ -122,29 +133,32 @@ impl Exec {
         }
     }
 
-    fn item_completed(&mut self, id: &str, item: Item, actions: &mut Actions) {
-        let delta = |text: Option<String>| Delta::new(id, text.unwrap_or_default());
+    fn message(&mut self, id: &str, text: Option<JsonString<'_>>, actions: &mut Actions) {
+        self.error = None;
+        self.has_answer = text.is_some();
+        if self.schema.is_some() {
+            self.answer = text.map(JsonString::to_text);
+        }
+        actions.push(Action::Emit(Event::Text(delta(id, text))));
+    }
+
+    fn item_completed(&mut self, id: &str, item: &Item, actions: &mut Actions) {
         // The run continues, so the last error was not fatal.
         self.error.take_if(|_| item.kind != "error");
         match item.kind.as_str() {
-            "agent_message" => {
-                self.answer.clone_from(&item.text);
-                actions.push(Action::Emit(Event::Text(delta(item.text))));
-            }
-            "reasoning" => actions.push(Action::Emit(Event::Thinking(delta(item.text)))),
             "todo_list" => self.plan(item.items.as_deref().unwrap_or_default(), actions),
             "error" => {
                 // The same notice may be printed twice (`flag_unknown_c_key`).
-                let message = item.message.unwrap_or_default();
-                if self.notices.add(message.clone()) {
-                    actions.push(Action::Emit(notices::warning_for(&message).into()));
+                let message = item.message.as_deref().unwrap_or_default();
+                if self.notices.add(message.to_owned()) {
+                    actions.push(Action::Emit(notices::warning_for(message).into()));
                 }
             }
             _ => {
-                self.call(id, &item, actions);
-                if let Some(call) = tools::call(id, &item, &self.servers.names) {
-                    bounded::push_denials(&mut self.denials, tools::denial(&call, &item));
-                    actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(id, &item)))));
+                self.call(id, item, actions);
+                if let Some(call) = tools::call(id, item, &self.servers.names) {
+                    bounded::push_denials(&mut self.denials, tools::denial(&call, item));
+                    actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(id, item)))));
                 }
             }
         }
@@ -181,7 +195,7 @@ impl Exec {
 
     fn turn_completed(&mut self, usage: Option<TurnUsage>, actions: &mut Actions) {
         let (structured_output, failure) =
-            answer::classify(self.answer.as_deref(), self.schema.as_ref(), !self.calls.is_empty());
+            answer::classify(self.answer.as_deref(), self.schema.as_ref(), self.has_answer || !self.calls.is_empty());
         let outcome = Outcome {
             failure,
             session_id: self.thread.clone(),
@@ -276,6 +290,10 @@ impl Protocol for Exec {
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }
+}
+
+fn delta(id: &str, text: Option<JsonString<'_>>) -> Delta {
+    Delta::new(id, text.map(JsonString::to_text).unwrap_or_default())
 }
 
 /// Returns the thread's usage. Cached tokens are part of `input_tokens`. Reasoning is part of `output_tokens`, as in [`Usage`].

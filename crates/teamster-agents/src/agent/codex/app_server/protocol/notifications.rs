@@ -68,9 +68,9 @@ impl AppServer {
             }
             None => None,
         };
-        actions.push(
-            usage.map_or(Action::Alive, |usage| Action::Emit(Event::Usage(UsageSoFar::new(usage, UsageScope::Run)))),
-        );
+        actions.push(usage.map_or(Action::Alive, |usage| {
+            Action::Emit(Event::Usage(Box::new(UsageSoFar::new(usage, UsageScope::Run))))
+        }));
         Ok(())
     }
 
