@@ -16,13 +16,13 @@ use crate::printable::{Printable, printable};
 use crate::render::pretty::closing;
 use crate::render::pretty::style::DIM;
 
-/// The parts of the library whose log lines are shown. Tool calls and permissions are part of the normal output.
+/// The log targets of the library that are shown. Tool calls and permissions are part of the normal output.
 const TARGETS: [&str; 3] = ["teamster::driver", "teamster::setup", "teamster::limits"];
 
-/// The library's part of what happens, as it happens.
+/// The receiver of the library's log lines.
 pub(crate) type Activity = mpsc::UnboundedReceiver<Printable>;
 
-/// Passes log lines of the library on.
+/// Sends log lines of the library to [`Activity`].
 pub(crate) struct LogLines(mpsc::UnboundedSender<Printable>);
 
 /// Creates the layer of the log, and the receiver of its lines.
@@ -110,7 +110,7 @@ impl Verbose {
         Some(self.timings.notice(&text, now))
     }
 
-    /// Returns the notices of the library that nothing has waited for.
+    /// Returns the notices of the library that have not been read. Does not wait.
     pub(crate) fn rest(&mut self) -> Vec<Printable> {
         let texts: Vec<_> = std::iter::from_fn(|| self.activity.try_recv().ok()).collect();
         texts.iter().map(|text| self.timings.notice(text, Instant::now())).collect()
@@ -123,7 +123,7 @@ struct Timings {
     started: Instant,
     first_event: Option<Duration>,
     first_text: Option<Duration>,
-    /// The running calls, and since when at least one runs.
+    /// The running calls, and the time since which at least one runs.
     calls: Vec<ToolId>,
     working_since: Option<Duration>,
     /// The time in which at least one tool ran.

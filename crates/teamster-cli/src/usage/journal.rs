@@ -59,7 +59,7 @@ impl Journal {
         }
     }
 
-    /// Waits until all lines are written. A disk that hangs does not delay the end for long.
+    /// Waits until all lines are written, for a limited time: the disk may hang.
     pub(crate) async fn close(self) {
         let Some(Writer { path, entries, outcome, .. }) = self.0 else { return };
         drop(entries);
@@ -124,7 +124,7 @@ fn open(path: &Path) -> io::Result<File> {
             DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
         match options.clone().create_new(true).mode(0o600).open(path) {
-            // Another command was faster.
+            // Another command has created it.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // The end of a run removes directories that it created, while they are empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_ours => {}

@@ -99,7 +99,7 @@ impl EventQueue {
 }
 
 impl Drop for EventQueue {
-    /// Hands over the rest before the channel closes, so that a consumer that sees the end of the channel finds it.
+    /// Stores the remaining events before the channel closes, so that the consumer finds them at the end of the channel.
     fn drop(&mut self) {
         self.leftovers.set(std::mem::take(&mut self.backlog));
     }

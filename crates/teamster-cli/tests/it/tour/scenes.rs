@@ -73,9 +73,9 @@ pub(super) fn piped(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"The change is correct: `add` returned the difference, and the tests expect the sum.\" }]\n",
     );
     page.section("A pipe");
-    page.prose("What is piped in is appended to the prompt:");
+    page.prose("`teamster run` appends standard input to the prompt:");
     page.run("git diff | teamster run 'Review this change in one sentence'");
-    page.prose("On a pipe, only the answer is left with `--output text`, and `--output ndjson` prints the events:");
+    page.prose("With `--output text`, a pipe gets only the answer. `--output ndjson` prints the events:");
     page.run("git diff | teamster run --output text 'Review this change' | tr a-z A-Z");
 }
 
@@ -135,7 +135,7 @@ pub(super) fn resumed(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"You asked for a patch release. The version is 1.0.1, and nothing is published yet.\" }]\n",
     );
     page.section("Later");
-    page.prose("`--continue` resumes the newest conversation of the directory, and `--resume ID` with any other:");
+    page.prose("`--continue` resumes the newest conversation of the directory. `--resume ID` resumes any other:");
     page.run("teamster run --continue 'Where were we?'");
 }
 
@@ -145,7 +145,7 @@ pub(super) fn profile(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"The commit adds `add`, but no test of negative numbers.\" }]\n",
     );
     page.section("A profile");
-    page.prose("`teamster config init` writes a file with every setting as a comment. Add a profile to it:");
+    page.prose("`teamster config init` writes a file with every setting as a comment. Add a profile to the file:");
     page.run("teamster config init");
     page.run(
         "cat >> ~/.config/teamster/config.toml <<END\n[profiles.review]\npermission = \"read-only\"\n\
