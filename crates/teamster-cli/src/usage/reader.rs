@@ -43,7 +43,7 @@ pub(super) fn read_file(path: &Path, each: impl FnMut(Entry)) -> io::Result<Skip
     Ok(skipped)
 }
 
-/// Reads the entries of a stream. Returns the number of lines that are no whole entry.
+/// Reads the entries of a stream. Returns the number of lines that are not a whole entry.
 fn read_lines(input: &mut impl BufRead, mut each: impl FnMut(Entry)) -> io::Result<u64> {
     let (mut line, mut skipped) = (Vec::new(), 0);
     loop {
