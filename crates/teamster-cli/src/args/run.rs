@@ -47,9 +47,9 @@ pub(crate) struct RunArgs {
     /// Retry a run up to N times after a transient failure
     ///
     /// Transient failures are an overloaded vendor, a rate limit and a broken connection. A retry starts once the agent's
-    /// own retries have failed. The first delay is 5 to 10 seconds; it doubles up to 1 to 2 minutes. A wait for a
-    /// rate limit takes at most 10 minutes. There is no retry after a tool has run, or if a resumed session may
-    /// already contain the prompt: see --retry-even-after.
+    /// own retries have failed. The first delay is 5 to 10 seconds; it doubles up to 1 to 2 minutes. A retry
+    /// waits for a rate limit that resets within 10 minutes. There is no retry after a tool has run, or if a resumed
+    /// session may already contain the prompt: see --retry-even-after.
     #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::retries, allow_negative_numbers = true)]
     pub(crate) retries: Option<u32>,
 
