@@ -66,7 +66,7 @@ pub(crate) fn session_ids(typed: &OsStr) -> Vec<CompletionCandidate> {
         let title = session.title.as_ref().map(|title| Printable::message(title).to_string()).unwrap_or_default();
         CompletionCandidate::new(session.id.as_str()).help(Some(format!("{}: {title}", session.agent).into()))
     };
-    // The newest sessions of those whose id begins with what was typed.
+    // The newest sessions of those whose id starts with what was typed.
     let typed_prefix = typed.to_str().map(str::to_owned);
     starting_with(typed, sessions(directory, typed_prefix).into_iter().map(candidate).collect())
 }

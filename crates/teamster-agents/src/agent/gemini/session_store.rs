@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_file_with_very_many_removals_is_read_in_bounded_time() {
         let message = r#"{"id":"x","type":"user","content":"Hi"}"#;
-        let (messages, rewinds) = (vec![message; MAX_MESSAGES], vec![r#"{"$rewindTo":"y"}"#; 100_000]);
+        let (messages, rewinds) = (vec![message; 20_000], vec![r#"{"$rewindTo":"y"}"#; 20_000]);
         let record = read(&[messages, rewinds].concat()).unwrap();
         assert_eq!((record.turns, record.title.as_deref()), (None, Some("Hi")));
     }
