@@ -48,7 +48,8 @@ pub(crate) fn start(directives: Option<&str>, file: Option<&Path>, more: Option<
     started.map_err(|error| format!("cannot start the log: {error}"))
 }
 
-/// Opens a log file at its end. Only the user can read a new one.
+/// Opens a log file at its end. Only the user can read a new one. Links are followed, as by `>>` of a shell: the user names the
+/// file, which a project cannot do.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }

@@ -188,8 +188,13 @@ pub fn title_of(prompt: &str) -> Option<UntrustedText> {
     let mut room = MAX_TITLE_CHARS;
     for word in start_of(prompt, MAX_TEXT_BYTES).split_whitespace() {
         if !title.is_empty() {
+            // A space needs a character after it.
+            if room < 2 {
+                title.push('…');
+                break;
+            }
             title.push(' ');
-            room = room.saturating_sub(1);
+            room -= 1;
         }
         let count = word.chars().count();
         title.extend(word.chars().take(room));
@@ -258,6 +263,8 @@ mod tests {
         let long = title(&"é".repeat(1000)).unwrap();
         assert_eq!(long.chars().count(), 201);
         assert!(long.ends_with('…'));
+        let full = title(&format!("{} next", "a".repeat(200))).unwrap();
+        assert_eq!((full.chars().count(), full.ends_with("a…")), (201, true));
     }
 
     #[test]

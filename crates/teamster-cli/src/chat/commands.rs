@@ -131,6 +131,7 @@ impl Chat<'_> {
         let old = std::mem::replace(&mut self.session, Arc::new(session));
         (self.plan.agent, self.plan.request, self.totals) = (agent, request, UsageTotals::default());
         (self.record, self.model) = (Record::default(), None);
+        self.journal.start_conversation(&self.plan.agent, &self.plan.request);
         tokio::select! {
             () = old.close() => {}
             signal = self.signals.next() => self.on_signal(signal)?,

@@ -80,6 +80,13 @@ impl Subject {
             resumed: request.conversation != Conversation::New,
         }
     }
+
+    /// Changes the agent and the request. The directory stays.
+    pub(super) fn start_conversation(&mut self, agent: &str, request: &RunRequest) {
+        agent.clone_into(&mut self.agent);
+        self.model.clone_from(&request.model);
+        self.resumed = request.conversation != Conversation::New;
+    }
 }
 
 impl Entry {

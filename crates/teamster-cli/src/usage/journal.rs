@@ -51,6 +51,13 @@ impl Journal {
         }
     }
 
+    /// Notes that later runs are of this agent and this request, in the same directory.
+    pub(crate) fn start_conversation(&mut self, agent: &str, request: &RunRequest) {
+        if let Some(writer) = &mut self.0 {
+            writer.subject.start_conversation(agent, request);
+        }
+    }
+
     /// Appends a line for a run that has ended.
     pub(crate) fn add(&self, result: &RunResult) {
         if let Some(writer) = &self.0 {

@@ -296,6 +296,11 @@ fn a_shell_completes_ids_agents_profiles_and_models() {
     );
     assert_eq!(completed(&["run", "--resume", "01"]), format!("{CODEX}\tcodex: Write the changelog\n"));
     assert_eq!(completed(&["run", "--agent", "mi"]), "mine\n");
+    // Newer sessions do not hide an old one whose id is typed.
+    for number in 0..60 {
+        home.store_claude(&format!("7{number:07}-0000-4000-8000-000000000000"), "New", 0);
+    }
+    assert_eq!(completed(&["run", "--resume", "01"]), format!("{CODEX}\tcodex: Write the changelog\n"));
     assert_eq!(completed(&["run", "--profile", "re"]), "review\n");
     assert_eq!(completed(&["run", "--agent", "codex", "--model", "g"]), "gpt-5.5\n");
     assert_eq!(completed(&["sessions", "--agent", "co"]), "codex\n");

@@ -105,9 +105,9 @@ impl Renderer for Pretty {
         to.out.flush()
     }
 
-    fn tail(&self) -> Vec<Printable> {
+    fn tail(&mut self) -> Vec<Printable> {
         let width = self.screen.text_width();
-        let mut lines = self.markdown.as_ref().map(|markdown| markdown.tail(width)).unwrap_or_default();
+        let mut lines = self.markdown.as_mut().map(|markdown| markdown.tail(width)).unwrap_or_default();
         if !lines.is_empty() && self.open == OpenLine::None {
             lines.splice(0..0, self.page.blank_lines_before(Kind::Text));
         }
