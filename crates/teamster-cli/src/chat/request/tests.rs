@@ -205,7 +205,15 @@ fn a_long_name_and_a_long_rule_cannot_imitate_a_line_of_the_prompt() {
 #[test]
 fn the_changes_of_codex_are_shown_as_files_and_lines() {
     let one = json!({"changes": [{"path": "notes.txt", "kind": "add"}], "diff": "one\ntwo\n"});
-    insta::assert_snapshot!(text(&request(ToolKind::Edit, "file_change", one)), @"");
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "file_change", one)), @r"
+    Allow claude to change files in /project?
+        new file: notes.txt
+        + one
+        + two
+        tool: file_change
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
     let two = json!({
         "changes": [
             {"path": "/project/a.rs", "kind": {"type": "update", "move_path": "/etc/b.rs"}},
@@ -213,7 +221,18 @@ fn the_changes_of_codex_are_shown_as_files_and_lines() {
         ],
         "diff": "@@ -1 +1 @@\n-x\n+y\n",
     });
-    insta::assert_snapshot!(text(&request(ToolKind::Edit, "file_change", two)), @"");
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "file_change", two)), @r"
+    Allow claude to change files outside of /project?
+        file: /project/a.rs
+        move to: /etc/b.rs
+        delete file: c.rs
+        @@ -1 +1 @@
+        - x
+        + y
+        tool: file_change
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
 }
 
 #[test]
@@ -225,7 +244,17 @@ fn the_changes_of_an_agent_that_speaks_acp_are_shown_as_a_difference() {
         "paths": ["a.txt"],
         "title": "a.txt: two => 2",
     });
-    insta::assert_snapshot!(text(&request(ToolKind::Edit, "replace", input)), @"");
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "replace", input)), @r"
+    Allow claude to change files in /project?
+        file: a.txt
+          one
+        - two
+        + 2
+        title: a.txt: two => 2
+        tool: replace
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
 }
 
 #[test]
