@@ -1,4 +1,4 @@
-//! Writes the agent's text as it streams.
+//! Writes the agent's text as it streams, and the beginning of its thinking.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,9 @@ use teamster::event::{Delta, ToolId};
 use super::Pretty;
 use super::page::Kind;
 use super::state::{ContentKind, ContentSource, OpenLine};
-use super::style::{DIM, NORMAL, indent};
-use crate::printable::Printable;
+use super::style::{DIM, NORMAL, THOUGHT, indent};
+use super::thinking::Thought;
+use crate::printable::{Printable, printable};
 
 impl Pretty {
     pub(super) fn write_delta(&mut self, kind: ContentKind, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
@@ -69,5 +70,23 @@ impl Pretty {
             self.page.write(&"\n".into(), NORMAL, out)?;
         }
         Ok(())
+    }
+
+    /// Writes the beginning of the thinking, at most one line.
+    fn write_thinking(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
+        let mut thought = match self.open {
+            OpenLine::Thought(thought) => thought,
+            _ if text.as_str().trim_start().is_empty() => return Ok(()),
+            _ => {
+                let depth = self.depth(parent);
+                self.place_under(parent, out)?;
+                self.page.begin(Kind::Work, out)?;
+                self.page.write(&printable!("{}✻ ", indent(depth)), THOUGHT, out)?;
+                Thought::new(self.screen.width.saturating_sub(2 * depth + 2))
+            }
+        };
+        let shown = thought.add(text);
+        self.open = OpenLine::Thought(thought);
+        self.page.write(&shown, THOUGHT, out)
     }
 }

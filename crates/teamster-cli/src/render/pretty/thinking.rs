@@ -1,15 +1,8 @@
-//! Writes the beginning of the agent's thinking, at most one line.
+//! The beginning of the agent's thinking, in one line.
 
-use std::io::{self, Write};
-
-use teamster::event::ToolId;
 use unicode_width::UnicodeWidthChar as _;
 
-use super::Pretty;
-use super::page::Kind;
-use super::state::OpenLine;
-use super::style::{THOUGHT, indent};
-use crate::printable::{Printable, printable};
+use crate::printable::Printable;
 
 /// A line of thinking that can be continued.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,6 +11,7 @@ pub(super) struct Thought {
     room: usize,
     /// Whether a space precedes the next character.
     space: bool,
+    is_empty: bool,
     titles: Titles,
 }
 
@@ -58,43 +52,29 @@ impl Titles {
     }
 }
 
-impl Pretty {
-    pub(super) fn write_thinking(
-        &mut self,
-        text: &Printable,
-        parent: Option<&ToolId>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+impl Thought {
+    /// Creates an empty line with this number of columns.
+    pub(super) fn new(room: usize) -> Self {
+        Self { room, is_empty: true, ..Self::default() }
+    }
+
+    /// Returns what a further part of the thinking adds to the line. White space is collapsed.
+    pub(super) fn add(&mut self, text: &Printable) -> Printable {
         let mut shown = Printable::default();
-        let mut thought = match self.open {
-            OpenLine::Thought(thought) => thought,
-            _ if text.as_str().trim_start().is_empty() => return Ok(()),
-            _ => {
-                let depth = self.depth(parent);
-                self.place_under(parent, out)?;
-                self.page.begin(Kind::Work, out)?;
-                self.page.write(&printable!("{}✻ ", indent(depth)), THOUGHT, out)?;
-                Thought { room: self.screen.width.saturating_sub(2 * depth + 2), ..Thought::default() }
-            }
-        };
-        let mut starts_line = !matches!(self.open, OpenLine::Thought(_));
         for character in text.as_str().chars() {
-            let Some(asterisks) = thought.titles.asterisks_before(character) else { continue };
+            let Some(asterisks) = self.titles.asterisks_before(character) else { continue };
             for character in std::iter::repeat_n('*', asterisks).chain([character]) {
                 if character.is_whitespace() {
-                    thought.space = !starts_line;
+                    self.space = !self.is_empty;
                 } else {
-                    thought.push(character, &mut shown);
-                    starts_line = false;
+                    self.push(character, &mut shown);
+                    self.is_empty = false;
                 }
             }
         }
-        self.open = OpenLine::Thought(thought);
-        self.page.write(&shown, THOUGHT, out)
+        shown
     }
-}
 
-impl Thought {
     /// Appends a character if it fits, otherwise an ellipsis.
     fn push(&mut self, character: char, shown: &mut Printable) {
         let needed = character.width().unwrap_or(0) + usize::from(self.space);
