@@ -57,9 +57,9 @@ pub(super) fn first_run(workspace: &Workspace, page: &mut Page<'_>) -> String {
     let mut recorder = Recorder::start(workspace, &page.line(line));
     recorder.frame(&["thinking · N s"], 1, 15);
     recorder.go("go1");
-    recorder.frame(&["I run the tests first.", "running npm test"], 4, 20);
+    recorder.frame(&["I run the tests first.", "running npm test", "430 tokens"], 4, 20);
     recorder.go("go2");
-    recorder.frame(&["return a + b;", "running npm test"], 7, 25);
+    recorder.frame(&["return a + b;", "running npm test", "860 tokens"], 7, 25);
     recorder.go("go3");
     let (text, frames) = recorder.finish(8, 60);
     page.show(&text);
@@ -109,20 +109,20 @@ pub(super) fn conversation(workspace: &Workspace, page: &mut Page<'_>) -> String
     page.section("A conversation");
     page.prose("A chat asks for permission. The prompt shows the whole call, and what each key allows:");
     let mut recorder = Recorder::start(workspace, &page.line("teamster chat"));
-    recorder.frame(&["Ctrl-D quits"], 0, 10);
+    recorder.frame(&["Ctrl-D quits", "claude · ask · ~/app"], 0, 10);
     recorder.terminal.press("Prepare a patch release");
     recorder.frame(&["> Prepare a patch release"], 0, 10);
     recorder.terminal.press("\r");
-    recorder.frame(&["thinking · N s"], 1, 10);
+    recorder.frame(&["thinking · N s", "claude · claude-opus-4-8 · ask"], 1, 10);
     recorder.go("go4");
-    recorder.frame(&["npm version patch", "allow? "], 3, 25);
+    recorder.frame(&["npm version patch", "allow? ", "430 tokens"], 3, 25);
     page.show(&recorder.terminal.text());
     page.prose("`a` allows calls like this one until the session ends, and `y` allows one call:");
     recorder.terminal.press("a\r");
     // The line of the first answer does not end after the question.
-    recorder.frame(&["npm publish --dry-run", "allow? \n"], 6, 25);
+    recorder.frame(&["npm publish --dry-run", "allow? \n", "645 tokens"], 6, 25);
     recorder.terminal.press("y\r");
-    recorder.frame(&["would upload 3 files", "claude-opus-4-8 · 4 turns"], 8, 40);
+    recorder.frame(&["would upload 3 files", "claude-opus-4-8 · 4 turns", "context 0%"], 8, 40);
     recorder.terminal.press("\u{4}");
     let (text, frames) = recorder.finish(8, 30);
     page.show(&text);
