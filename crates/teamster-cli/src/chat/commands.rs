@@ -63,7 +63,7 @@ impl Chat<'_> {
             Line::Permission(None) => self.list_permissions(),
             Line::Revoke(number) => self.revoke(number),
             Line::Tools => {
-                let calls = self.record.calls_of_last_turn(width_of_stdout());
+                let calls = self.record.calls_of_last_turn(&self.directory, width_of_stdout());
                 self.message(calls.unwrap_or_else(|| "the last turn has no tool calls".into()));
             }
             Line::Diff => self.diff(),

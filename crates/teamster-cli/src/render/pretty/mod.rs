@@ -20,6 +20,7 @@ mod state;
 pub(crate) mod style;
 mod thinking;
 mod tools;
+pub(crate) mod whole_call;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
