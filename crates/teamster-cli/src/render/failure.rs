@@ -119,6 +119,7 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
             let name = missing_variable(&failure.message)?;
             printable!("set {}, the key of the provider in the agent's configuration", Printable::exact(name))
         }
+        ErrorCode::Auth if !vendor::set_keys(agent).is_empty() => refused_key(&vendor::set_keys(agent)),
         ErrorCode::Auth => vendor::login(agent).unwrap_or("log in with the agent's own CLI").into(),
         ErrorCode::SessionNotFound => {
             "sessions belong to a directory: `teamster sessions --all` lists them with theirs, and --cwd sets it".into()
@@ -135,6 +136,12 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
         _ if failure.retryable == Some(true) => "the failure may be transient: try again later".into(),
         _ => stderr_tail(result, &failure.message)?,
     })
+}
+
+/// Returns the hint for a key that the vendor refused.
+fn refused_key(variables: &[String]) -> Printable {
+    let names = Printable::join(variables.iter().map(|name| Printable::exact(name)), " or ");
+    printable!("the key in {} was refused: set a valid one, or remove the variable and log in", names)
 }
 
 /// Whether the program that was not found is the agent's usual one.
@@ -180,6 +187,15 @@ mod tests {
         let failure = Failure::new(ErrorCode::Auth, "Missing environment variable: `MY_KEY`.");
         let hint = hint(&failure, &RunResult::default(), "codex").unwrap();
         assert_eq!(hint.as_str(), "set MY_KEY, the key of the provider in the agent's configuration");
+    }
+
+    #[test]
+    fn a_refused_key_names_its_variable() {
+        let hint = refused_key(&["ANTHROPIC_API_KEY".to_owned()]);
+        assert_eq!(
+            hint.as_str(),
+            "the key in ANTHROPIC_API_KEY was refused: set a valid one, or remove the variable and log in"
+        );
     }
 
     #[test]
