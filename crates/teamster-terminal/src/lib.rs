@@ -121,6 +121,12 @@ impl Terminal {
         !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
+    /// Returns whether the terminal sends whole lines.
+    pub fn sends_lines(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.input).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON)
+    }
+
     /// Returns the text on the screen.
     pub fn text(&self) -> String {
         self.screen().contents()

@@ -40,7 +40,12 @@ pub(super) fn inspect(runtime: &Runtime, args: &DoctorArgs, chosen: &str) -> u8 
             .and_then(|()| restore_report::write_survey(&mut stdout, &files, args.verbose))
     };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(chosen));
-    exit_code(&written, chosen.is_some_and(Inspection::can_run))
+    // `--fix --yes` must not report success for an agent that still cannot answer.
+    let is_ready = |found: &Inspection| {
+        found.can_run()
+            && !(args.fix && args.yes && found.credentials.is_empty() && vendor::login(&found.agent).is_some())
+    };
+    exit_code(&written, chosen.is_some_and(is_ready))
 }
 
 /// Returns the exit code, also if the output could not be written.
@@ -113,7 +118,7 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
         }
         Some(problem) => ("✗", BAD, "cannot run", option_names::in_message(problem)),
         None if inspection.credentials.is_empty() && vendor::login(agent).is_some() => {
-            let login = vendor::login(agent).map(Printable::from);
+            let login = vendor::login_here(agent);
             ("!", CAUTION, "no login found", Printable::join(version.into_iter().chain(login), REMEDY))
         }
         None if inspection.version_status == Some(VersionStatus::Older) => {
