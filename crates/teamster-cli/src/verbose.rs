@@ -179,10 +179,12 @@ impl Timings {
     fn summary(&self, result: &RunResult, now: Duration) -> Printable {
         let timing =
             |name: &'static str, time: Option<Duration>| Some(printable!("{} {}", name, closing::duration(time?)));
+        let unfinished = self.working_since.map(|since| now.saturating_sub(since)).unwrap_or_default();
+        let tools = self.tools + unfinished;
         let parts = [
             timing("first event", self.first_event),
             timing("first text", self.first_text),
-            timing("tools", (!self.tools.is_zero()).then_some(self.tools)),
+            timing("tools", (!tools.is_zero()).then_some(tools)),
             timing("the vendor's API", result.api_duration_ms.map(Duration::from_millis)),
             timing("total", Some(now)),
         ];
@@ -250,6 +252,17 @@ mod tests {
             summary.as_str(),
             "timings: first event 1.0s · first text 10.0s · tools 5.0s · the vendor's API 1.5s · total 11.0s"
         );
+    }
+
+    #[test]
+    fn a_tool_that_never_returned_counts_until_the_end() {
+        let start = Instant::now();
+        let mut timings = Timings::new(start);
+        let tool = ToolUse::new("a", "x", json!({}).into(), ToolKind::Execute);
+        timings.event(&Event::ToolUse(Box::new(tool)), start + Duration::from_secs(2));
+        let done = Event::Done(Box::new(Done::new(RunResult::default())));
+        let summary = timings.event(&done, start + Duration::from_secs(9)).unwrap();
+        assert_eq!(summary.as_str(), "timings: first event 2.0s · tools 7.0s · total 9.0s");
     }
 
     #[test]

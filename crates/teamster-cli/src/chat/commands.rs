@@ -80,6 +80,7 @@ impl Chat<'_> {
         };
         match self.session.set_model(model.clone()) {
             Ok(()) => {
+                self.journal.set_model(model.clone());
                 self.plan.request.model = Some(model);
                 self.message("the model is used from the next turn on");
             }

@@ -81,6 +81,11 @@ impl Subject {
         }
     }
 
+    /// Changes the model that is requested.
+    pub(super) fn set_model(&mut self, model: String) {
+        self.model = Some(model);
+    }
+
     /// Changes the agent and the request. The directory stays.
     pub(super) fn start_conversation(&mut self, agent: &str, request: &RunRequest) {
         agent.clone_into(&mut self.agent);

@@ -58,6 +58,13 @@ impl Journal {
         }
     }
 
+    /// Notes that later runs request this model.
+    pub(crate) fn set_model(&mut self, model: String) {
+        if let Some(writer) = &mut self.0 {
+            writer.subject.set_model(model);
+        }
+    }
+
     /// Appends a line for a run that has ended.
     pub(crate) fn add(&self, result: &RunResult) {
         if let Some(writer) = &self.0 {

@@ -213,6 +213,18 @@ fn each_turn_of_a_session_and_of_a_chat_appends_a_line() {
 }
 
 #[test]
+fn a_turn_after_a_change_of_the_model_is_stored_with_the_new_model() {
+    let home = Home::new();
+    // An agent that fails reports no model.
+    let mut session = home.with_journal(command("session", "exit 3", &["--model", "old"]));
+    let mut session = Running::start(session.stdin(Stdio::piped()));
+    session.type_in(b"{\"type\":\"set_model\",\"model\":\"new\"}\n{\"type\":\"send\",\"text\":\"one\"}\n");
+    session.end();
+    let models: Vec<_> = home.entries().iter().map(|entry| entry["model"].clone()).collect();
+    assert_eq!(models, ["new"]);
+}
+
+#[test]
 fn a_turn_after_a_change_of_the_agent_is_stored_for_that_agent() {
     let home = Home::new();
     let mut chat = home.with_journal(command("chat", ANSWER, &["one"]));
