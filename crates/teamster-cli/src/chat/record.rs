@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use teamster::event::{AnswerView, Event, PermissionAnswered, PermissionDecision, RequestId, ToolId, ToolResult, ToolUse};
+use teamster::event::{
+    AnswerView, Event, PermissionAnswered, PermissionDecision, RequestId, ToolId, ToolResult, ToolUse,
+};
 
 use crate::printable::Printable;
 use crate::render::pretty::{call, whole_call};
@@ -167,8 +169,7 @@ impl Turn {
         let tool = self.requests.remove(&answered.request_id).flatten().or(of_answer);
         let call = tool.and_then(|tool| self.calls.iter_mut().rev().find(|call| call.id == tool));
         if let Some(call) = call {
-            call.is_denied =
-                !matches!(answered.decision, PermissionDecision::Allow | PermissionDecision::AllowAlways);
+            call.is_denied = !matches!(answered.decision, PermissionDecision::Allow | PermissionDecision::AllowAlways);
         }
     }
 

@@ -33,20 +33,25 @@ pub(crate) fn lines(
         }
         (None, None) => Printable::from("no result").styled(DIM),
     };
-    let head = printable!("{}{}{}  {}", Printable::from("● ").styled(BULLET), call::label(tool).styled(BOLD), summary, outcome);
+    let head = printable!(
+        "{}{}{}  {}",
+        Printable::from("● ").styled(BULLET),
+        call::label(tool).styled(BOLD),
+        summary,
+        outcome
+    );
     let mut lines = vec![head.wrapped(width, INDENT)];
     if is_denied {
         return lines;
     }
     let is_failed = result.is_some_and(|result| result.is_error == Some(true));
-    match changes::of_call(tool, ToolOutput::Full, width).filter(|_| !is_failed) {
-        Some(changes) => lines.extend(changes),
-        None => {
-            let width = width.saturating_sub(INDENT).max(1);
-            let output = result.map(|result| outcome::output(result, ToolOutput::Full, width)).unwrap_or_default();
-            let rows = output.iter().flat_map(|line| line.rows(width));
-            lines.extend(rows.map(|row| printable!("  {}", row.styled(DIM))));
-        }
+    if let Some(changes) = changes::of_call(tool, ToolOutput::Full, width).filter(|_| !is_failed) {
+        lines.extend(changes);
+    } else {
+        let width = width.saturating_sub(INDENT).max(1);
+        let output = result.map(|result| outcome::output(result, ToolOutput::Full, width)).unwrap_or_default();
+        let rows = output.iter().flat_map(|line| line.rows(width));
+        lines.extend(rows.map(|row| printable!("  {}", row.styled(DIM))));
     }
     lines
 }
