@@ -2,10 +2,12 @@
 //! document is any text, and must be restored unchanged.
 
 mod server;
+mod stores;
 #[path = "../../crates/teamster-agents/tests/it/rules_shell/stub_shell.rs"]
 mod stub_shell;
 
 pub use server::server;
+pub use stores::session_stores;
 
 use bytes::BufMut as _;
 use serde_json::json;

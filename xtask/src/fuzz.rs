@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: libFuzzer over every protocol, from the recorded runs on, the framing, and configuration files.
+//! `cargo xtask fuzz`: libFuzzer over every protocol, from the recorded runs on, the framing, configuration files, and
+//! the readers of stored sessions.
 //!
 //! It needs `cargo install cargo-fuzz` and a nightly toolchain. What it finds worth keeping goes to `fuzz/corpus`.
 
@@ -12,7 +13,7 @@ use crate::command;
 /// Longer inputs are the same lines over and over.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Fuzz the protocols, the framing and configuration files (needs cargo-fuzz and a nightly toolchain)
+/// Fuzz the protocols, the framing, configuration files and stored sessions (needs cargo-fuzz and a nightly toolchain)
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The targets; all if none is named
@@ -50,8 +51,12 @@ fn all() -> Result<Vec<String>> {
     Ok(targets)
 }
 
-/// The recorded runs of an agent as inputs: a byte for the mode, then the lines. `None` for a target without any.
+/// The recorded runs of an agent as inputs: a byte for the mode, then the lines. The stored sessions, without such a byte, for
+/// their readers. `None` for a target without any.
 fn seed(target: &str) -> Result<Option<String>> {
+    if target == "session_stores" {
+        return Ok(Some("crates/teamster-agents/tests/captures/sessions".to_owned()));
+    }
     // A target may be one of several forms of an agent.
     let agent = target.split('_').next().unwrap_or(target);
     let recorded = command::root().join("crates/teamster-agents/tests/captures").join(agent);

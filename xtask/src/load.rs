@@ -1,4 +1,4 @@
-//! `cargo xtask load`: many runs that live at once in one process, and what they cost it.
+//! `cargo xtask load`: measures the resources of many concurrent runs in one process.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::command::{cargo, run as run_command};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many runs live at once
+    /// The number of concurrent runs
     #[arg(long, default_value_t = 500)]
     runs: u32,
 }
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     run_command(load)
 }
 
-/// Where cargo builds for release: beside the folder that we were built into.
+/// Returns the directory of release builds: it is beside that of xtask's own build.
 fn release() -> Result<PathBuf> {
     let xtask = env::current_exe().context("cannot find xtask's own file")?;
     let target = xtask.parent().and_then(Path::parent).context("xtask lies in no target directory")?;

@@ -2,7 +2,7 @@
 //!
 //! Each command has a file. It prints each program before it runs it, stops at the first failure, and reports the
 //! failure in one line. No crate of the product depends on this one.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to a person or to a CI log")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "these commands print for a person or a CI log")]
 
 mod bench;
 mod command;
@@ -52,9 +52,9 @@ enum Command {
     Demo(demo::Args),
     /// Run the benchmarks, or compare Teamster with published peers
     Bench(bench::Args),
-    /// Measure how long the real CLIs take from a prompt to the first words, on warm processes and otherwise
+    /// Measure the time from a prompt to the first text of the real CLIs, with and without warm processes
     Latency(latency::Args),
-    /// Let hundreds of runs live at once in one process, and measure what they cost it
+    /// Start hundreds of runs in one process, and measure the resources of each
     Load(load::Args),
     Fuzz(fuzz::Args),
     Soak(soak::Args),

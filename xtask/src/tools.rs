@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::command::{cargo, output, program};
 
-/// Claude Code's package asks for this at least.
+/// The oldest Node.js that Claude Code's package supports.
 const NODE_MIN: u32 = 18;
 
 /// The target that stands for macOS: what differs by system differs alike on both of its processors.

@@ -53,7 +53,7 @@ pub(crate) fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns the models that the agent's stored sessions used.
 pub(crate) fn models(typed: &OsStr) -> Vec<CompletionCandidate> {
     let mut models: Vec<String> =
-        sessions(None).into_iter().filter_map(|session| session.model).map(String::from).collect();
+        sessions(None, None).into_iter().filter_map(|session| session.model).map(String::from).collect();
     models.sort();
     models.dedup();
     starting_with(typed, models.into_iter().map(CompletionCandidate::new).collect())
@@ -66,15 +66,17 @@ pub(crate) fn session_ids(typed: &OsStr) -> Vec<CompletionCandidate> {
         let title = session.title.as_ref().map(|title| Printable::message(title).to_string()).unwrap_or_default();
         CompletionCandidate::new(session.id.as_str()).help(Some(format!("{}: {title}", session.agent).into()))
     };
-    starting_with(typed, sessions(directory).into_iter().map(candidate).collect())
+    // The newest sessions of those whose id starts with what was typed.
+    let typed_prefix = typed.to_str().map(str::to_owned);
+    starting_with(typed, sessions(directory, typed_prefix).into_iter().map(candidate).collect())
 }
 
 /// Returns the newest sessions of the agent on the command line, or of all agents.
-fn sessions(directory: Option<PathBuf>) -> Vec<StoredSession> {
+fn sessions(directory: Option<PathBuf>, id_prefix: Option<String>) -> Vec<StoredSession> {
     let (registry, _) = config::registry(None, &mut SystemInputs);
     let mut query = SessionQuery::default();
     query.agents = option("--agent", "-a").and_then(|agent| agent.into_string().ok()).into_iter().collect();
-    query.directory = directory;
+    (query.directory, query.id_prefix) = (directory, id_prefix);
     query.limit = Some(MAX_SESSIONS);
     Runtime::builder().registry(registry).build().sessions(&query).unwrap_or_default().sessions
 }

@@ -7,6 +7,10 @@ use teamster::supervision::ledger::{KnownRun, LedgerError, Removed, Skipped, Sur
 
 use crate::path_text::path_text;
 use crate::printable::{Printable, chain, printable};
+use crate::render::width_of_stdout;
+
+/// The indentation of further rows of a line.
+const INDENT: usize = 15;
 
 /// Writes what the ledger contains. If it is empty, only with `verbose`.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey, verbose: bool) -> io::Result<()> {
@@ -41,10 +45,11 @@ pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()>
 fn write_rest(out: &mut impl Write, skipped: &[Skipped], problems: &[LedgerError]) -> io::Result<()> {
     for entry in skipped {
         let reason = Printable::message(&entry.reason.to_string());
-        printable!("  skipped      {}: {}", &entry.path, reason).write_line(out)?;
+        printable!("  skipped      {}: {}", &entry.path, reason).wrapped(width_of_stdout(), INDENT).write_line(out)?;
     }
     for problem in problems {
-        printable!("  problem      {}", Printable::error(problem)).write_line(out)?;
+        let line = printable!("  problem      {}", Printable::error(problem));
+        line.wrapped(width_of_stdout(), INDENT).write_line(out)?;
     }
     Ok(())
 }

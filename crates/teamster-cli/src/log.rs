@@ -5,10 +5,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Mutex;
 
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -48,9 +50,27 @@ pub(crate) fn start(directives: Option<&str>, file: Option<&Path>, more: Option<
     started.map_err(|error| format!("cannot start the log: {error}"))
 }
 
-/// Opens a log file at its end. Only the user can read a new one.
+/// Opens a log file at its end. Only the user can read a new one. Links are followed, as by `>>` of a shell: the user names the
+/// file, which a project cannot do.
+///
+/// # Errors
+/// The path is no regular file, no character device and not standard error, or cannot be opened. A FIFO could block the command.
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+    if path == Path::new("/dev/stderr") {
+        return OpenOptions::new().append(true).open(path);
+    }
+    // Without the flag, a FIFO without a reader blocks here.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path);
+    let not_a_file = || io::Error::other("it is no regular file");
+    let file = file
+        .map_err(|error| if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) { not_a_file() } else { error })?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_char_device() {
+        return Err(not_a_file());
+    }
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
 }
 
 /// A writer that escapes invisible characters, except line ends and spaces.

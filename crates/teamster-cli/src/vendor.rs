@@ -1,5 +1,7 @@
 //! What a person types to install an agent's CLI and to log in.
 
+use std::path::PathBuf;
+
 use teamster::agent::Capabilities;
 use teamster::{Readiness, Registry, Runtime};
 
@@ -17,6 +19,43 @@ pub(crate) fn login(agent: &str) -> Option<&'static str> {
         "opencode" => "run `opencode auth login`",
         _ => return None,
     })
+}
+
+/// Returns how to make an agent's login available here. The configuration of Codex can name the variable of the key.
+pub(crate) fn login_here(agent: &str) -> Option<Printable> {
+    match configured_variables(agent).first() {
+        Some(name) => {
+            Some(printable!("set {}, the key of the provider in the agent's configuration", Printable::exact(name)))
+        }
+        None => login(agent).map(Printable::from),
+    }
+}
+
+/// Returns the variables with a key of this agent that are set.
+pub(crate) fn set_keys(agent: &str) -> Vec<String> {
+    let registry = Registry::default();
+    let known = registry.get(agent).ok().and_then(|agent| agent.capabilities());
+    let variables =
+        known.map(|known| known.credential_variables).unwrap_or_default().iter().copied().map(str::to_owned);
+    // Other variables choose a service, and contain no key.
+    let is_key = |name: &String| name.ends_with("_KEY") || name.ends_with("_TOKEN");
+    let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let configured = configured_variables(agent);
+    let variables: Vec<_> = if configured.is_empty() { variables.filter(is_key).collect() } else { configured };
+    variables.into_iter().filter(is_set).collect()
+}
+
+/// Returns the variables with keys that the configuration of the agent's CLI names.
+fn configured_variables(agent: &str) -> Vec<String> {
+    let registry = Registry::default();
+    let known = registry.get(agent).ok().and_then(|agent| agent.capabilities());
+    let Some(keys) = known.and_then(|known| known.configured_keys.as_ref()) else { return Vec::new() };
+    let home = match std::env::var_os(keys.home_variable).filter(|home| !home.is_empty()) {
+        Some(home) => Some(PathBuf::from(home)),
+        None => std::env::var_os("HOME").map(|home| PathBuf::from(home).join(keys.default_home)),
+    };
+    let content = home.and_then(|home| std::fs::read_to_string(home.join(keys.file)).ok());
+    (keys.read)(&content.unwrap_or_default())
 }
 
 /// Returns the arguments of the program that log in (Claude Code 2.1.197, Codex 0.169.0, OpenCode 1.18.33). Gemini CLI

@@ -16,13 +16,13 @@ use crate::printable::{Printable, printable};
 use crate::render::pretty::closing;
 use crate::render::pretty::style::DIM;
 
-/// The parts of the library whose log lines are shown. Tool calls and permissions are part of the normal output.
+/// The log targets of the library that are shown. Tool calls and permissions are part of the normal output.
 const TARGETS: [&str; 3] = ["teamster::driver", "teamster::setup", "teamster::limits"];
 
-/// The library's part of what happens, as it happens.
+/// The receiver of the library's log lines.
 pub(crate) type Activity = mpsc::UnboundedReceiver<Printable>;
 
-/// Passes log lines of the library on.
+/// Sends log lines of the library to [`Activity`].
 pub(crate) struct LogLines(mpsc::UnboundedSender<Printable>);
 
 /// Creates the layer of the log, and the receiver of its lines.
@@ -110,7 +110,7 @@ impl Verbose {
         Some(self.timings.notice(&text, now))
     }
 
-    /// Returns the notices of the library that nothing has waited for.
+    /// Returns the notices of the library that have not been read. Does not wait.
     pub(crate) fn rest(&mut self) -> Vec<Printable> {
         let texts: Vec<_> = std::iter::from_fn(|| self.activity.try_recv().ok()).collect();
         texts.iter().map(|text| self.timings.notice(text, Instant::now())).collect()
@@ -123,7 +123,7 @@ struct Timings {
     started: Instant,
     first_event: Option<Duration>,
     first_text: Option<Duration>,
-    /// The running calls, and since when at least one runs.
+    /// The running calls, and the time since which at least one runs.
     calls: Vec<ToolId>,
     working_since: Option<Duration>,
     /// The time in which at least one tool ran.
@@ -179,10 +179,12 @@ impl Timings {
     fn summary(&self, result: &RunResult, now: Duration) -> Printable {
         let timing =
             |name: &'static str, time: Option<Duration>| Some(printable!("{} {}", name, closing::duration(time?)));
+        let unfinished = self.working_since.map(|since| now.saturating_sub(since)).unwrap_or_default();
+        let tools = self.tools + unfinished;
         let parts = [
             timing("first event", self.first_event),
             timing("first text", self.first_text),
-            timing("tools", (!self.tools.is_zero()).then_some(self.tools)),
+            timing("tools", (!tools.is_zero()).then_some(tools)),
             timing("the vendor's API", result.api_duration_ms.map(Duration::from_millis)),
             timing("total", Some(now)),
         ];
@@ -250,6 +252,17 @@ mod tests {
             summary.as_str(),
             "timings: first event 1.0s · first text 10.0s · tools 5.0s · the vendor's API 1.5s · total 11.0s"
         );
+    }
+
+    #[test]
+    fn a_tool_that_never_returned_counts_until_the_end() {
+        let start = Instant::now();
+        let mut timings = Timings::new(start);
+        let tool = ToolUse::new("a", "x", json!({}).into(), ToolKind::Execute);
+        timings.event(&Event::ToolUse(Box::new(tool)), start + Duration::from_secs(2));
+        let done = Event::Done(Box::new(Done::new(RunResult::default())));
+        let summary = timings.event(&done, start + Duration::from_secs(9)).unwrap();
+        assert_eq!(summary.as_str(), "timings: first event 2.0s · tools 7.0s · total 9.0s");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub type Size = (u16, u16);
 /// The smallest size that is supported, and a large one.
 pub const SIZES: [Size; 2] = [(80, 24), (120, 40)];
 
-/// The longest time that a condition may take to come true, on a machine that is busy with other things.
+/// The default time limit of a wait, long enough for a busy machine.
 pub const BOUND: Duration = Duration::from_secs(20);
 
 /// A command that runs on a terminal. Its methods panic if a system call fails or a condition is not met in time, so that
@@ -38,7 +38,7 @@ pub struct Terminal {
     input: std::fs::File,
     emulator: Arc<Mutex<Emulator>>,
     reader: Option<JoinHandle<()>>,
-    /// The longest time that a condition may take to come true.
+    /// The time limit of a wait.
     limit: Duration,
 }
 
@@ -90,7 +90,7 @@ impl Terminal {
         Self { process, input, emulator, reader: Some(reader), limit: BOUND }
     }
 
-    /// Sets the longest time of each wait, in place of [`BOUND`].
+    /// Sets the time limit of each wait. The default is [`BOUND`].
     #[must_use]
     pub fn with_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -119,6 +119,12 @@ impl Terminal {
     pub fn is_raw(&self) -> bool {
         let modes = rustix::termios::tcgetattr(&self.input).unwrap().local_modes;
         !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    /// Returns whether the terminal sends whole lines.
+    pub fn sends_lines(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.input).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON)
     }
 
     /// Returns the text on the screen.

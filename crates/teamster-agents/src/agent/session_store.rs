@@ -1,7 +1,7 @@
 //! The stores in which the CLIs keep their sessions: where they are, and how their content is read.
 //!
-//! Nothing here opens a file. The crate `teamster` finds and opens the stores, read-only, and passes their content on. Content
-//! is untrusted: every reader accepts arbitrary bytes, and its memory is bounded.
+//! Nothing here opens a file. The crate `teamster` finds and opens the stores, read-only, and passes their content to the
+//! readers. Content is untrusted: every reader accepts arbitrary bytes, and its memory is bounded.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub enum IdPart {
 }
 
 impl IdPart {
-    /// Whether the id may begin with a prefix.
+    /// Whether the id may start with a prefix.
     pub fn may_begin_with(&self, prefix: &str) -> bool {
         match self {
             Self::Whole(id) => id.starts_with(prefix),
@@ -122,7 +122,7 @@ pub trait SessionReader {
 #[error("it is not a session of {0}")]
 pub struct NotASession(pub &'static str);
 
-/// What a store knows about a session.
+/// The content of a stored session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionRecord {
     /// The id, if the content has it.
@@ -188,8 +188,13 @@ pub fn title_of(prompt: &str) -> Option<UntrustedText> {
     let mut room = MAX_TITLE_CHARS;
     for word in start_of(prompt, MAX_TEXT_BYTES).split_whitespace() {
         if !title.is_empty() {
+            // A space needs a character after it.
+            if room < 2 {
+                title.push('…');
+                break;
+            }
             title.push(' ');
-            room = room.saturating_sub(1);
+            room -= 1;
         }
         let count = word.chars().count();
         title.extend(word.chars().take(room));
@@ -258,6 +263,8 @@ mod tests {
         let long = title(&"é".repeat(1000)).unwrap();
         assert_eq!(long.chars().count(), 201);
         assert!(long.ends_with('…'));
+        let full = title(&format!("{} next", "a".repeat(200))).unwrap();
+        assert_eq!((full.chars().count(), full.ends_with("a…")), (201, true));
     }
 
     #[test]

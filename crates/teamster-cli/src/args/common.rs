@@ -206,7 +206,7 @@ pub(crate) struct CommonArgs {
 
     /// Wait this long for the agent to exit [default: 1.5s]
     ///
-    /// The time starts when the agent is asked to stop. Then it is killed; with 0, immediately.
+    /// The time starts when the agent is asked to stop. After it, the agent is killed. 0 kills it immediately.
     #[arg(long, value_name = "DURATION", help_heading = LIMITS, value_parser = values::duration)]
     #[arg(hide_short_help = true)]
     pub(crate) grace: Option<Duration>,
@@ -246,8 +246,9 @@ pub(crate) struct CommonArgs {
 
     /// Record the CLI's input and output in this file
     ///
-    /// The file must not exist, unless --force is given. It is created with mode 0600, because it contains prompts and answers. Known secrets are
-    /// replaced by their names. `teamster replay` shows the recording; `teamster fake` plays back its CLI.
+    /// The file must not exist, unless --force is given. It is created with mode 0600, because it contains prompts and
+    /// answers. Known secrets are replaced by their names. `teamster replay` shows the recording; `teamster fake` plays
+    /// back its CLI.
     #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
 

@@ -8,6 +8,7 @@ mod choices;
 mod common;
 mod run;
 mod session;
+mod suggestion;
 pub(crate) mod values;
 
 use std::ffi::OsString;
@@ -89,7 +90,11 @@ pub(crate) fn parse(
     inputs: &mut impl Inputs,
     default_agent: fn() -> &'static str,
 ) -> Result<Invocation, Refusal> {
-    let Matches { matches, notes, problems, agent_origin } = settings::matches(command(), argv, inputs, default_agent)?;
+    let matches = settings::matches(command(), argv, inputs, default_agent);
+    let Matches { matches, notes, problems, agent_origin } = matches.map_err(|refusal| match refusal {
+        Refusal::Usage(error) => Refusal::Usage(suggestion::with_command(error, &command())),
+        refusal @ Refusal::Config(_) => refusal,
+    })?;
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
     if let Command::Doctor(args) = &mut cli.command {
         args.agent_origin = agent_origin;

@@ -9,8 +9,8 @@ use super::values;
 
 /// Run an agent with one prompt
 ///
-/// Starts the agent's CLI, prints its output and tool calls while it works, and exits when it exits. Processes that it
-/// started are killed.
+/// Starts the agent's CLI, and prints its output and tool calls while it works. Exits when the CLI exits, and kills the
+/// processes that the CLI started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SHORT_AFTER, after_long_help = LONG_AFTER, disable_help_flag = true)]
 pub(crate) struct RunArgs {
@@ -47,9 +47,9 @@ pub(crate) struct RunArgs {
     /// Retry a run up to N times after a transient failure
     ///
     /// Transient failures are an overloaded vendor, a rate limit and a broken connection. A retry starts once the agent's
-    /// own retries have failed. The first delay is 5 to 10 seconds; it doubles up to 1 to 2 minutes. A rate limit that
-    /// resets within 10 minutes is waited for. There is no retry after a tool has run, or if a resumed session may
-    /// already contain the prompt: see --retry-even-after.
+    /// own retries have failed. The first delay is 5 to 10 seconds; it doubles up to 1 to 2 minutes. A retry
+    /// waits for a rate limit that resets within 10 minutes. There is no retry after a tool has run, or if a resumed
+    /// session may already contain the prompt: see --retry-even-after.
     #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::retries, allow_negative_numbers = true)]
     pub(crate) retries: Option<u32>,
 
@@ -85,7 +85,7 @@ pub(crate) struct RunArgs {
 
     /// Use the CLI's non-streaming mode
     ///
-    /// The CLI prints one document at its end, so no event arrives before.
+    /// The CLI prints one document at its end, so no event arrives before that.
     #[arg(long, help_heading = OUTPUT, hide_short_help = true, conflicts_with_all = ["whole_messages", "attach"])]
     pub(crate) batch: bool,
 

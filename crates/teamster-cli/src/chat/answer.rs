@@ -33,8 +33,13 @@ pub(super) enum Typed {
 }
 
 impl Chat<'_> {
-    /// Reads one line as the answer to a request that was printed. The text in the input box stays.
-    pub(super) async fn read_answer(&mut self, prompt: Printable, attempt: Attempt) -> Result<Typed, End> {
+    /// Reads one line as the answer to a request that was printed, with these options. The text in the input box stays.
+    pub(super) async fn read_answer(
+        &mut self,
+        prompt: Printable,
+        options: Vec<Printable>,
+        attempt: Attempt,
+    ) -> Result<Typed, End> {
         if attempt == Attempt::Again {
             self.last_key = None;
         }
@@ -44,7 +49,7 @@ impl Chat<'_> {
         if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
             return Ok(Typed::Interrupted);
         }
-        self.input.ask(prompt.clone());
+        self.input.ask(prompt.clone(), options);
         if !self.page.is_live() {
             self.terminal.set_echo(true);
             self.page.prompt(prompt.clone());

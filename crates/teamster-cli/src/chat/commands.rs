@@ -63,7 +63,7 @@ impl Chat<'_> {
             Line::Permission(None) => self.list_permissions(),
             Line::Revoke(number) => self.revoke(number),
             Line::Tools => {
-                let calls = self.record.calls_of_last_turn(width_of_stdout());
+                let calls = self.record.calls_of_last_turn(&self.directory, width_of_stdout());
                 self.message(calls.unwrap_or_else(|| "the last turn has no tool calls".into()));
             }
             Line::Diff => self.diff(),
@@ -80,6 +80,7 @@ impl Chat<'_> {
         };
         match self.session.set_model(model.clone()) {
             Ok(()) => {
+                self.journal.set_model(model.clone());
                 self.plan.request.model = Some(model);
                 self.message("the model is used from the next turn on");
             }
@@ -131,6 +132,7 @@ impl Chat<'_> {
         let old = std::mem::replace(&mut self.session, Arc::new(session));
         (self.plan.agent, self.plan.request, self.totals) = (agent, request, UsageTotals::default());
         (self.record, self.model) = (Record::default(), None);
+        self.journal.start_conversation(&self.plan.agent, &self.plan.request);
         tokio::select! {
             () = old.close() => {}
             signal = self.signals.next() => self.on_signal(signal)?,

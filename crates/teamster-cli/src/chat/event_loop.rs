@@ -3,6 +3,8 @@
 use std::future::pending;
 use std::time::Instant;
 
+use anstyle::{AnsiColor, Style};
+use teamster::Readiness;
 use termina::event::Modifiers;
 use tokio::sync::oneshot;
 
@@ -10,15 +12,30 @@ use super::page::Page;
 use super::state::{Chat, End, Occurrence, TaskResult, Turn, TurnItem};
 use super::terminal_signals::TerminalSignal;
 use crate::input::Action;
+use crate::plan::SessionPlan;
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
 use crate::runtime;
 use crate::signals::Signal;
 use crate::terminal::{KeyReader, TerminalInput};
+use crate::vendor;
+
+const CAUTION: Style = AnsiColor::Yellow.on_default();
+
+/// Returns how to log in, if the agent's usual program has no login. Only variables and files are checked.
+fn missing_login(plan: &SessionPlan) -> Option<Printable> {
+    let has_own_login = plan.request.cli_path.is_some() || !plan.request.env.is_empty();
+    let readiness = plan.runtime.readiness(&plan.agent).ok().filter(|_| !has_own_login)?;
+    let login = vendor::login_here(&plan.agent).filter(|_| readiness == Readiness::NoCredentials)?;
+    Some(printable!("{} {}: no login found; {}", Printable::from("!").styled(CAUTION), &plan.agent, login))
+}
 
 impl Chat<'_> {
     pub(super) async fn run(&mut self) -> End {
         self.message(printable!("{}: /help lists the commands, Ctrl-D quits", &self.plan.agent));
+        if let Some(notice) = missing_login(&self.plan) {
+            self.message(notice);
+        }
         if let Some(resumed) = self.plan.resumed.take() {
             self.message(resumed.summary(width_of_stdout()));
         }

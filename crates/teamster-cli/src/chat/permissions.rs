@@ -43,7 +43,7 @@ impl Chat<'_> {
     async fn permission_reply(&mut self, prompt: &Prompt<'_>) -> Result<Reply, End> {
         let mut attempt = Attempt::First;
         loop {
-            match self.read_answer("  allow? ".into(), attempt).await? {
+            match self.read_answer("  allow? ".into(), Vec::new(), attempt).await? {
                 Typed::Line(line) => match prompt.answer(&line) {
                     Reply::Invalid(why) => {
                         let columns = Size::of_stdout().columns;
@@ -66,7 +66,7 @@ impl Chat<'_> {
                     scope,
                     rule
                 );
-                self.message(text);
+                self.message(text.wrapped(Size::of_stdout().columns, 2));
             }
             Err(error) => self.message(printable!("  allowed only this time: {}", Printable::error(&error))),
         }
@@ -84,7 +84,7 @@ impl Chat<'_> {
             let numbered = (1_usize..).zip(&rules);
             lines.extend(numbered.map(|(number, rule)| printable!("  {}  {}", number, Printable::exact(rule))));
         }
-        self.message(Printable::join(lines, "\n"));
+        self.message(Printable::join(lines, "\n").wrapped(Size::of_stdout().columns, 5));
     }
 
     /// Takes back the rule with this number.

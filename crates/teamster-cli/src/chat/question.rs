@@ -18,10 +18,17 @@ pub(super) fn format_question(item: &QuestionItem, width: usize) -> Printable {
     Printable::join(lines, "\n")
 }
 
-/// Returns the prompt for the answer to a question.
-pub(super) fn question_prompt(item: &QuestionItem) -> &'static str {
+/// Returns the labels of the options, each on one line.
+pub(super) fn labels(item: &QuestionItem) -> Vec<Printable> {
+    item.options.iter().map(|option| Printable::exact(option.label.as_str())).collect()
+}
+
+/// Returns the prompt for the answer to a question. Arrow keys work in a live area only.
+pub(super) fn question_prompt(item: &QuestionItem, is_live: bool) -> &'static str {
     match (item.options.is_empty(), item.multiple) {
         (true, _) => "  your answer (empty = decline): ",
+        (_, Some(true)) if is_live => "  ↑ ↓ or numbers separated by commas, or your own answer (empty = decline): ",
+        _ if is_live && item.multiple != Some(true) => "  ↑ ↓ or a number, or your own answer (empty = decline): ",
         (_, Some(true)) => "  numbers separated by commas, or your own answer (empty = decline): ",
         _ => "  a number, or your own answer (empty = decline): ",
     }

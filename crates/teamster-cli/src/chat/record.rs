@@ -1,11 +1,14 @@
 //! What happened in the conversation: for `/copy`, `/tools` and `/export`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use teamster::event::{Event, ToolId, ToolResult, ToolUse};
+use teamster::event::{
+    AnswerView, Event, PermissionAnswered, PermissionDecision, RequestId, ToolId, ToolResult, ToolUse,
+};
 
-use crate::printable::{Printable, folded, printable};
-use crate::render::pretty::call;
+use crate::printable::Printable;
+use crate::render::pretty::{call, whole_call};
 
 /// The turns of a conversation, the oldest first.
 #[derive(Debug, Default)]
@@ -18,6 +21,10 @@ struct Turn {
     /// The prompts: the first one, and those that were sent into the turn. A turn that the agent started has none.
     prompts: Vec<String>,
     calls: Vec<Call>,
+    /// The permission requests, with the calls that they are about.
+    requests: HashMap<RequestId, Option<ToolId>>,
+    /// The messages so far. Empty at the end of the turn.
+    messages: AnswerView,
     answer: String,
     /// The reason of a failure.
     failure: Option<String>,
@@ -28,16 +35,16 @@ struct Call {
     id: ToolId,
     /// The tool with its arguments, on one line.
     summary: String,
-    tool: Printable,
     is_error: bool,
-    /// The whole input and output. Only the last turn has them.
+    is_denied: bool,
+    /// The whole call and its result. Only the last turn has them.
     details: Option<Details>,
 }
 
 #[derive(Debug)]
 struct Details {
-    input: String,
-    output: Option<String>,
+    tool: ToolUse,
+    result: Option<ToolResult>,
 }
 
 impl Record {
@@ -60,14 +67,21 @@ impl Record {
     /// Notes an event of the turn.
     pub(super) fn event(&mut self, event: &Event, directory: &Path) {
         let Some(turn) = self.turns.last_mut() else { return };
+        turn.messages.apply(event);
         match event {
             Event::ToolUse(tool) => turn.calls.push(Call::of(tool, directory)),
             Event::ToolResult(result) => turn.result(result),
+            Event::PermissionRequest(request) => {
+                turn.requests.insert(request.request_id.clone(), request.tool_id.clone());
+            }
+            Event::PermissionAnswered(answered) => turn.answered(answered),
             Event::Error(failure) => turn.failure = Some(failure.message.as_str().to_owned()),
             Event::Done(done) => {
-                done.result.text.as_str().clone_into(&mut turn.answer);
-                if turn.answer.is_empty() {
-                    done.result.final_text.as_str().clone_into(&mut turn.answer);
+                let messages = std::mem::take(&mut turn.messages);
+                turn.answer = paragraphs(&messages);
+                let texts = [&done.result.text, &done.result.final_text];
+                if let Some(text) = texts.into_iter().find(|text| !text.is_empty()).filter(|_| turn.answer.is_empty()) {
+                    text.as_str().clone_into(&mut turn.answer);
                 }
             }
             _ => {}
@@ -79,27 +93,17 @@ impl Record {
         self.turns.iter().rev().map(|turn| turn.answer.as_str()).find(|answer| !answer.is_empty())
     }
 
-    /// Formats the calls of the last turn with their whole input and output.
-    pub(super) fn calls_of_last_turn(&self, width: usize) -> Option<Printable> {
+    /// Formats the calls of the last turn, each with its whole change or output.
+    pub(super) fn calls_of_last_turn(&self, directory: &Path, width: usize) -> Option<Printable> {
         let calls = &self.turns.last()?.calls;
         if calls.is_empty() {
             return None;
         }
-        let lines = (1_usize..).zip(calls).flat_map(|(number, call)| {
-            let state = match (&call.details, call.is_error) {
-                (_, true) => " (failed)",
-                (Some(Details { output: None, .. }), _) => " (no result)",
-                _ => "",
-            };
-            let mut lines = vec![printable!("{}. {}{}", number, &call.tool, state)];
-            if let Some(details) = &call.details {
-                lines.extend(folded("    input: ".into(), &details.input, width));
-                let output = details.output.as_deref().filter(|output| !output.is_empty());
-                lines.extend(output.map(|output| folded("    output: ".into(), output, width)).unwrap_or_default());
-            }
-            lines
-        });
-        Some(Printable::join(lines, "\n"))
+        let details = |call: &Call| {
+            let Details { tool, result } = call.details.as_ref()?;
+            Some(whole_call::lines(tool, result.as_ref(), call.is_denied, directory, width))
+        };
+        Some(Printable::join(calls.iter().filter_map(details).flatten(), "\n"))
     }
 
     /// Formats the conversation as Markdown.
@@ -126,9 +130,9 @@ impl Record {
 impl Call {
     fn of(tool: &ToolUse, directory: &Path) -> Self {
         let (label, arguments) = (call::label(tool), call::summary(tool, Some(directory)));
-        let details = Details { input: tool.input.as_str().to_owned(), output: None };
+        let details = Details { tool: tool.clone(), result: None };
         let summary = format!("{label} {arguments}");
-        Self { id: tool.tool_id.clone(), summary, tool: label, is_error: false, details: Some(details) }
+        Self { id: tool.tool_id.clone(), summary, is_error: false, is_denied: false, details: Some(details) }
     }
 }
 
@@ -144,8 +148,12 @@ impl Turn {
             lines.push(String::new());
         }
         lines.extend(self.calls.iter().map(|call| {
-            let failed = if call.is_error { " (failed)" } else { "" };
-            format!("- {}{failed}", code(&call.summary))
+            let outcome = match call.is_error {
+                _ if call.is_denied => " (denied)",
+                true => " (failed)",
+                false => "",
+            };
+            format!("- {}{outcome}", code(&call.summary))
         }));
         if !self.answer.trim().is_empty() {
             lines.extend([String::new(), self.answer.trim_end().to_owned()]);
@@ -155,14 +163,31 @@ impl Turn {
         }
     }
 
+    /// Notes whether a call was denied.
+    fn answered(&mut self, answered: &PermissionAnswered) {
+        let of_answer = answered.request.as_ref().and_then(|request| request.tool_id.clone());
+        let tool = self.requests.remove(&answered.request_id).flatten().or(of_answer);
+        let call = tool.and_then(|tool| self.calls.iter_mut().rev().find(|call| call.id == tool));
+        if let Some(call) = call {
+            call.is_denied = !matches!(answered.decision, PermissionDecision::Allow | PermissionDecision::AllowAlways);
+        }
+    }
+
     fn result(&mut self, result: &ToolResult) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == result.tool_id) {
             call.is_error = result.is_error == Some(true);
+            call.is_denied &= result.is_error != Some(false);
             if let Some(details) = &mut call.details {
-                details.output = Some(result.output.as_str().to_owned());
+                details.result = Some(result.clone());
             }
         }
     }
+}
+
+/// Returns the messages of an answer with a blank line between them.
+fn paragraphs(messages: &AnswerView) -> String {
+    let texts = messages.messages().map(|(_, text)| text.trim_matches('\n')).filter(|text| !text.trim().is_empty());
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Returns a text as Markdown code on one line.
@@ -178,7 +203,7 @@ fn code(text: &str) -> String {
 mod tests {
     use serde_json::json;
     use teamster::RunResult;
-    use teamster::event::{Done, ToolKind};
+    use teamster::event::{AnsweredBy, Delta, Done, PermissionRequest, ToolKind};
 
     use super::*;
 
@@ -236,15 +261,61 @@ mod tests {
         ");
     }
 
+    /// Adds a call that edits a file, which the user denied.
+    fn deny_edit(record: &mut Record) {
+        let directory = Path::new("/work");
+        let input = json!({"file_path": "/work/a.txt", "old_string": "one\n", "new_string": "two\n"});
+        let tool = ToolUse::new("e", "Edit", input.clone().into(), ToolKind::Edit);
+        record.event(&Event::ToolUse(Box::new(tool)), directory);
+        let mut request = PermissionRequest::new("r".into(), "Edit", input.into());
+        request.tool_id = Some("e".into());
+        record.event(&Event::PermissionRequest(Box::new(request)), directory);
+        let answered = PermissionAnswered::new("r".into(), PermissionDecision::Deny, AnsweredBy::Caller);
+        record.event(&Event::PermissionAnswered(Box::new(answered)), directory);
+        let result = ToolResult::new("e", "The user doesn't want to proceed", Some(true));
+        record.event(&Event::ToolResult(Box::new(result)), directory);
+    }
+
     #[test]
-    fn calls_of_the_last_turn_are_shown_whole_and_escaped() {
-        let record = record();
+    fn calls_of_the_last_turn_are_shown_as_a_run_shows_them() {
+        let mut record = record();
         assert_eq!(record.last_answer(), Some("answer *2*"));
-        insta::assert_snapshot!(record.calls_of_last_turn(80).unwrap().as_str(), @r#"
-        1. Run (failed)
-            input: {"command":"echo `x`"}
-            output: out⟦ESC⟧[1m⟦LF⟧
-              │ put
-        "#);
+        deny_edit(&mut record);
+        let directory = Path::new("/work");
+        let input = json!({"file_path": "/work/b.txt", "old_string": "one\n", "new_string": "two\n"});
+        let tool = ToolUse::new("f", "Edit", input.into(), ToolKind::Edit);
+        record.event(&Event::ToolUse(Box::new(tool)), directory);
+        record.event(&Event::ToolResult(Box::new(ToolResult::new("f", "done", Some(false)))), directory);
+        let tool = ToolUse::new("m", "add", json!({"a": 1, "b": 2}).into(), ToolKind::Mcp);
+        record.event(&Event::ToolUse(Box::new(tool.with_server(Some("calc".into())))), directory);
+        let shown = record.calls_of_last_turn(directory, 80).unwrap();
+        insta::assert_snapshot!(shown.without_styles().as_str(), @r"
+        ● Run echo `x`  ✗ out⟦ESC⟧[1m
+          put
+        ● Edit a.txt  ✗ denied
+        ● Edit b.txt  ✓
+            - one
+            + two
+        ● calc: add a=1 b=2  no result
+        ");
+    }
+
+    #[test]
+    fn a_blank_line_separates_the_messages_of_an_answer() {
+        let mut record = Record::default();
+        record.begin(Some("hello".to_owned()));
+        for (message, text) in [("m1", "First I "), ("m1", "look.\n"), ("m2", "\n\n"), ("m3", "Done.")] {
+            record.event(&Event::Text(Delta::new(message, text)), Path::new("/work"));
+        }
+        record.event(&Event::Done(Box::new(Done::new(RunResult::default()))), Path::new("/work"));
+        assert_eq!(record.last_answer(), Some("First I look.\n\nDone."));
+    }
+
+    #[test]
+    fn an_exported_call_that_was_denied_is_not_a_failed_one() {
+        let mut record = record();
+        deny_edit(&mut record);
+        let text = record.markdown("claude", None, Path::new("/work"), false);
+        assert!(text.contains("(failed)\n- `Edit a.txt` (denied)\n"), "{text}");
     }
 }

@@ -165,7 +165,8 @@ impl Chat<'_> {
         for item in &asked.questions {
             self.message(question::format_question(item, width_of_stdout()));
             let chosen = loop {
-                match self.read_answer(question::question_prompt(item).into(), attempt).await? {
+                let prompt = question::question_prompt(item, self.page.is_live());
+                match self.read_answer(prompt.into(), question::labels(item), attempt).await? {
                     Typed::Line(line) => match question::parse_choice(item, &line) {
                         Ok(chosen) => break chosen,
                         Err(problem) => {

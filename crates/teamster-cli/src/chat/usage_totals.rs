@@ -18,6 +18,14 @@ pub(super) struct UsageTotals {
     context: Option<ContextUse>,
 }
 
+/// The parts of the status line that show the usage.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsageParts {
+    pub(super) context: Option<Printable>,
+    pub(super) tokens: Option<Printable>,
+    pub(super) cost: Option<Printable>,
+}
+
 impl UsageTotals {
     pub(super) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
@@ -33,15 +41,16 @@ impl UsageTotals {
     }
 
     /// Formats context, tokens and cost for the status line, if a turn has used any.
-    pub(super) fn in_short(&self) -> Option<Printable> {
+    pub(super) fn in_short(&self) -> UsageParts {
         let usage = self.session.as_ref().unwrap_or(&self.run);
         let cached = [usage.cache_read_tokens, usage.cache_write_tokens].into_iter().flatten();
         let input = cached.fold(usage.input_tokens, u64::saturating_add);
         let tokens = printable!("{} in, {} out", count(input), count(usage.output_tokens));
         let cost = self.cost_usd.filter(|cost| *cost > 0.0);
-        let cost = cost.map(|cost| printable!(" · {}", dollars(cost))).unwrap_or_default();
-        let context = self.context.as_ref().map(context).unwrap_or_default();
-        (self.turns > 0 && !usage.is_zero()).then(|| printable!("{}{}{}", context, tokens, cost))
+        if self.turns == 0 || usage.is_zero() {
+            return UsageParts::default();
+        }
+        UsageParts { context: self.context.as_ref().map(context), tokens: Some(tokens), cost: cost.map(dollars) }
     }
 
     /// Formats the totals as one line.
@@ -66,9 +75,9 @@ fn context(context: &ContextUse) -> Printable {
     match context.window_tokens.filter(|window| *window > 0) {
         Some(window) => {
             let percent = u128::from(context.used_tokens) * 100 / u128::from(window);
-            printable!("context {}% of {} · ", u64::try_from(percent).unwrap_or(u64::MAX), count(window))
+            printable!("context {}% of {}", u64::try_from(percent).unwrap_or(u64::MAX), count(window))
         }
-        None => printable!("context {} · ", count(context.used_tokens)),
+        None => printable!("context {}", count(context.used_tokens)),
     }
 }
 
@@ -90,7 +99,10 @@ mod tests {
         result.usage_scope = Some(UsageScope::Session);
         totals.add(&result);
         assert_eq!(totals.summary().as_str(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
-        let short = |totals: &UsageTotals| totals.in_short().unwrap().as_str().to_owned();
+        let short = |totals: &UsageTotals| {
+            let UsageParts { context, tokens, cost } = totals.in_short();
+            Printable::join([context, tokens, cost].into_iter().flatten(), " · ").as_str().to_owned()
+        };
         assert_eq!(short(&totals), "1.0k in, 100 out · $0.7500");
         result.context = Some(ContextUse::new(25_000, Some(200_000)));
         totals.add(&result);

@@ -41,7 +41,7 @@ fn row(key: &Printable, value: &Printable, origin: &Printable) -> Printable {
     } else {
         printable!("{}\n{:<24} {}", value, "", origin)
     };
-    printable!("{:<24} {}", key, end)
+    printable!("{:<24} {}", key, end).wrapped(width_of_stdout(), KEY_COLUMNS + 1)
 }
 
 /// Returns the JSON document of the values in effect.
@@ -75,4 +75,19 @@ fn shown(setting: &Setting, assignment: &Assignment) -> String {
 fn built_in(setting: &Setting) -> Option<String> {
     let value = setting.arg.get_default_values().first()?.to_str()?;
     (setting.kind != Kind::Switch).then(|| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_stays_in_its_column() {
+        let value = "Review the change. ".repeat(20);
+        let shown = row(&"append_system_prompt".into(), &Printable::exact(value.trim()), &"built-in".into());
+        let lines: Vec<_> = shown.as_str().lines().collect();
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= width_of_stdout()), "{lines:?}");
+        let (_, rest) = lines.split_first().unwrap();
+        assert!(rest.iter().all(|line| line.find(|letter| letter != ' ') == Some(KEY_COLUMNS + 1)), "{lines:?}");
+    }
 }

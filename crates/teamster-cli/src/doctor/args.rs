@@ -44,7 +44,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, requires = "fix")]
     pub(crate) yes: bool,
 
-    /// Where the agent comes from.
+    /// The origin of the agent's name.
     #[arg(skip)]
     pub(crate) agent_origin: AgentOrigin,
 
@@ -67,7 +67,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Where the name of the agent comes from.
+/// The origin of the agent's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AgentOrigin {
     /// It is the best agent that is installed.

@@ -116,15 +116,24 @@ async fn offer(step: &Step, args: &DoctorArgs, signals: &mut Signals) -> Outcome
             println(&printable!("  to log in, run {}", step.command()));
             return Outcome::NotDone;
         }
-        _ if args.yes => println(&printable!("  {}", step.command())),
-        _ => match ask(&printable!("  Run {}? [y/N] ", step.command()), signals).await {
-            Some(true) => {}
-            Some(false) => return Outcome::NotDone,
-            None => {
-                println(&Printable::default());
-                return Outcome::Interrupted;
+        Step::Npm { .. } if args.yes => {
+            let prefix = tokio::select! {
+                prefix = npm::prefix() => prefix,
+                _ = signals.next() => return Outcome::Interrupted,
+            };
+            let place = prefix.map(|prefix| printable!(", into {}", Printable::exact(&prefix))).unwrap_or_default();
+            println(&printable!("  {}{}", step.command(), place));
+        }
+        Step::Npm { .. } | Step::Login { .. } => {
+            match ask(&printable!("  Run {}? [y/N] ", step.command()), signals).await {
+                Some(true) => {}
+                Some(false) => return Outcome::NotDone,
+                None => {
+                    println(&Printable::default());
+                    return Outcome::Interrupted;
+                }
             }
-        },
+        }
     }
     match step {
         Step::Npm { package } => match npm::install(package, signals).await {

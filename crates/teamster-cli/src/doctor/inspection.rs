@@ -35,11 +35,17 @@ pub(super) fn inspect(runtime: &Runtime, args: &DoctorArgs, chosen: &str) -> u8 
         write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
         write_text(&mut stdout, &found, runtime.registry(), args.verbose)
+            .and_then(|()| if args.fix { Ok(()) } else { write_next_step(&mut stdout, &found, chosen) })
             .and_then(|()| ledger_report::write_survey(&mut stdout, &survey, args.verbose))
             .and_then(|()| restore_report::write_survey(&mut stdout, &files, args.verbose))
     };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(chosen));
-    exit_code(&written, chosen.is_some_and(Inspection::can_run))
+    // `--fix --yes` must not report success for an agent that still cannot answer.
+    let is_ready = |found: &Inspection| {
+        found.can_run()
+            && !(args.fix && args.yes && found.credentials.is_empty() && vendor::login(&found.agent).is_some())
+    };
+    exit_code(&written, chosen.is_some_and(is_ready))
 }
 
 /// Returns the exit code, also if the output could not be written.
@@ -80,6 +86,21 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, v
     Ok(())
 }
 
+/// Names `--fix`, if it has a step for the chosen agent.
+fn write_next_step(out: &mut impl Write, found: &[Inspection], chosen: &str) -> io::Result<()> {
+    let has_step = |inspection: &Inspection| {
+        let agent = inspection.agent.as_str();
+        let is_ready = inspection.problem.is_none()
+            && !inspection.credentials.is_empty()
+            && inspection.version_status != Some(VersionStatus::Older);
+        vendor::package(agent).is_some() && !is_ready
+    };
+    if !found.iter().any(|found| found.agent.eq_ignore_ascii_case(chosen) && has_step(found)) {
+        return Ok(());
+    }
+    Printable::from("to install, update or log in, step by step: teamster doctor --fix").write_line(out)
+}
+
 /// The start of a line that is aligned with the state in the line before.
 const REMEDY: &str = "\n            ";
 
@@ -97,7 +118,7 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
         }
         Some(problem) => ("✗", BAD, "cannot run", option_names::in_message(problem)),
         None if inspection.credentials.is_empty() && vendor::login(agent).is_some() => {
-            let login = vendor::login(agent).map(Printable::from);
+            let login = vendor::login_here(agent);
             ("!", CAUTION, "no login found", Printable::join(version.into_iter().chain(login), REMEDY))
         }
         None if inspection.version_status == Some(VersionStatus::Older) => {

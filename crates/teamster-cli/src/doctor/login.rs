@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use teamster_process::kill_with_descendants;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -14,11 +15,31 @@ use crate::signals::{Signal, Signals};
 /// The time that the command has to exit after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// The settings of the terminal, which are restored at the end: a command that is killed cannot do so.
+struct SavedSettings(Option<Termios>);
+
+impl SavedSettings {
+    /// Saves the settings of standard input, if it is a terminal.
+    fn of_stdin() -> Self {
+        Self(tcgetattr(io::stdin()).ok())
+    }
+}
+
+impl Drop for SavedSettings {
+    fn drop(&mut self) {
+        if let Some(settings) = &self.0 {
+            // This fails only if the terminal is closed.
+            _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
+        }
+    }
+}
+
 /// Runs the command, which uses the terminal. Returns `None` if a signal stopped it.
 ///
 /// # Errors
 /// The command cannot be started.
 pub(super) async fn run(program: &Path, arguments: &[&str], signals: &mut Signals) -> io::Result<Option<ExitStatus>> {
+    let _settings = SavedSettings::of_stdin();
     let mut child = Command::new(program).args(arguments).spawn()?;
     let signal = tokio::select! {
         status = child.wait() => return status.map(Some),

@@ -2,6 +2,7 @@
 //! process of npm remains.
 
 use std::io;
+use std::process::Stdio;
 use std::time::Duration;
 
 use teamster_process::{
@@ -12,6 +13,9 @@ use crate::signals::Signals;
 
 /// The time that npm has to remove incomplete files.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The time in which npm must report its prefix.
+const PREFIX_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The number of bytes of standard error that are kept.
 const MAX_STDERR: usize = 8 << 10;
@@ -42,6 +46,15 @@ impl NpmError {
             _ => None,
         }
     }
+}
+
+/// Returns the prefix of global packages, if npm reports it in time.
+pub(super) async fn prefix() -> Option<String> {
+    let mut npm = tokio::process::Command::new("npm");
+    npm.args(["prefix", "-g"]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(PREFIX_TIMEOUT, npm.output()).await.ok()?.ok()?;
+    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    Some(text.trim().to_owned()).filter(|prefix| !prefix.is_empty())
 }
 
 /// Installs the newest version of a package.

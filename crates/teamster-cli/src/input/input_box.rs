@@ -70,6 +70,32 @@ pub(crate) struct Input {
 pub(super) struct AnswerBox {
     pub(super) prompt: Printable,
     pub(super) text: Text,
+    /// The options of a question, which arrow keys choose by their numbers.
+    options: Vec<Printable>,
+}
+
+impl AnswerBox {
+    /// Returns the option whose number is the text.
+    pub(super) fn chosen(&self) -> Option<&Printable> {
+        self.options.get(self.index()?)
+    }
+
+    /// Chooses the option after or before the chosen one. A text that is not the number of an option stays.
+    pub(super) fn choose(&mut self, forward: bool) {
+        let last = self.options.len().checked_sub(1);
+        let Some(last) = last.filter(|_| self.text.is_empty() || self.chosen().is_some()) else { return };
+        let index = match (self.index(), forward) {
+            (None, true) => 0,
+            (None, false) => last,
+            (Some(index), true) => (index + 1).min(last),
+            (Some(index), false) => index.saturating_sub(1),
+        };
+        self.text.set(&(index + 1).to_string());
+    }
+
+    fn index(&self) -> Option<usize> {
+        self.text.as_str().trim().parse::<usize>().ok()?.checked_sub(1)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,11 +184,11 @@ impl Input {
         self.pending.take().and_then(|pending| self.execute(pending.key)).into_iter().collect()
     }
 
-    /// Shows a box for an answer. The text stays.
-    pub(crate) fn ask(&mut self, prompt: Printable) {
+    /// Shows a box for an answer, which may be the number of an option. The text stays.
+    pub(crate) fn ask(&mut self, prompt: Printable, options: Vec<Printable>) {
         self.leave_search();
         (self.menu, self.after_ctrl_x) = (None, false);
-        self.answer = Some(AnswerBox { prompt, text: Text::default() });
+        self.answer = Some(AnswerBox { prompt, text: Text::default(), options });
     }
 
     /// Removes the box for an answer, and returns what was typed in it.

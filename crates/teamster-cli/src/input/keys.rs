@@ -145,6 +145,10 @@ impl Input {
         match key.code {
             KeyCode::Escape => Some(Action::Stop),
             _ if is_control_d && answer.text.is_empty() => Some(Action::Quit),
+            KeyCode::Up | KeyCode::Down => {
+                answer.choose(key.code == KeyCode::Down);
+                None
+            }
             _ => {
                 emacs::press(&mut answer.text, key);
                 None

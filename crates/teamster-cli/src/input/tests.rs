@@ -176,7 +176,7 @@ fn waiting_prompts_are_shown_taken_back_and_removed() {
 fn an_answer_leaves_the_text_as_it_is() {
     let mut typed = Box::new(Keys::Emacs);
     typed.type_text("my text");
-    typed.input.ask("  allow? ".into());
+    typed.input.ask("  allow? ".into(), Vec::new());
     typed.type_text("y");
     assert_eq!(typed.shown(40), "  allow? y|\n  your text stays: my text");
     typed.code(KeyCode::Enter);
@@ -318,4 +318,18 @@ proptest! {
             prop_assert!(cursor.row < lines.len());
         }
     }
+}
+
+#[test]
+fn arrow_keys_choose_the_option_of_a_question_by_its_number() {
+    let mut typed = Box::new(Keys::Emacs);
+    typed.input.ask("which? ".into(), ["Red".into(), "Blue".into()].to_vec());
+    typed.code(KeyCode::Down).code(KeyCode::Down).code(KeyCode::Down);
+    let lines = typed.input.view(40, 5).lines;
+    assert_eq!(lines.last().unwrap().without_styles().as_str(), "  ❯ Blue");
+    typed.code(KeyCode::Up).code(KeyCode::Enter);
+    assert_eq!(typed.actions, [Action::Answer("1".to_owned())]);
+    // An answer in words is kept.
+    typed.type_text("neither").code(KeyCode::Up).code(KeyCode::Enter);
+    assert_eq!(typed.actions.last(), Some(&Action::Answer("neither".to_owned())));
 }

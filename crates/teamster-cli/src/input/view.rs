@@ -37,6 +37,8 @@ impl Input {
             (Some(answer), _) => {
                 let rows_of_answer = wrap(&answer.prompt, answer.text.as_str(), answer.text.position(), width);
                 view.add_text(rows_of_answer, rows);
+                let chosen = answer.chosen().map(|option| printable!("{}❯ {}", INDENT, option));
+                view.lines.extend(chosen.map(|line| line.cut(width).styled(MARK)));
                 if !self.text.is_empty() {
                     let draft = printable!("{}your text stays: {}", INDENT, one_line(self.text.as_str()));
                     view.lines.push(draft.cut(width).styled(DIM));

@@ -5,7 +5,7 @@ use teamster::request::RequestError;
 
 use super::stdin::StdinError;
 use crate::config::ConfigError;
-use crate::printable::Printable;
+use crate::printable::{Printable, printable};
 use crate::sessions::ResumeError;
 
 /// An error in the arguments or in a file that they name.
@@ -13,6 +13,8 @@ use crate::sessions::ResumeError;
 pub(crate) enum UsageError {
     #[error("there is no prompt")]
     NoPrompt,
+    #[error("there is no prompt: {word:?} is taken as the session id of --resume")]
+    WordOfResume { word: String },
     #[error("the prompt - is standard input, which --stdin ignore excludes")]
     DashWithoutStdin,
     #[error("--fork needs --resume or --continue")]
@@ -44,6 +46,14 @@ impl UsageError {
     pub(crate) fn hint(&self) -> Option<Printable> {
         let hint = match self {
             Self::Resume(error) => return error.hint(),
+            Self::WordOfResume { word } => {
+                let word = Printable::shell_word(word);
+                return Some(printable!(
+                    "with an id: teamster run --resume ID {}; to choose from a list: teamster run {} --resume",
+                    &word,
+                    &word
+                ));
+            }
             Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
             Self::Stdin(StdinError::TooLong) => Some("pipe less, or let the agent read the file itself"),
             Self::Stdin(StdinError::Silent(_)) => {

@@ -93,7 +93,10 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     } = args;
     let source = PromptSource::new(typed, &words);
     // Before a person chooses the session to resume.
-    prompt::check(&source, stdin, inputs)?;
+    let word_of_resume = prompt::word_of_resume(&source, common.resume.as_deref());
+    if let Err(error) = prompt::check(&source, stdin, inputs) {
+        return Err(word_of_resume.unwrap_or(error));
+    }
     let SessionPlan { agent, runtime, mut request, tool_output, resumed, usage_journal } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
@@ -107,6 +110,9 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         Some(RetryPolicy::Tools) => request::RetryPolicy::MayRepeatTools,
     };
     request.prompt = prompt::read(source, stdin, inputs)?;
+    if let Some(error) = word_of_resume.filter(|_| request.prompt.trim().is_empty()) {
+        return Err(error);
+    }
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
     let progress = match (quiet, verbose) {

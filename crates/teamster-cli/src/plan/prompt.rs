@@ -29,6 +29,16 @@ impl PromptSource {
     }
 }
 
+/// Returns the error of an empty prompt, if `--resume` took a word that may be the prompt.
+pub(super) fn word_of_resume(source: &PromptSource, resume: Option<&str>) -> Option<UsageError> {
+    match (source, resume) {
+        (PromptSource::Absent, Some(word)) if !word.is_empty() => {
+            Some(UsageError::WordOfResume { word: word.to_owned() })
+        }
+        _ => None,
+    }
+}
+
 /// Checks that there is a prompt, without reading it.
 pub(super) fn check(source: &PromptSource, mode: StdinMode, inputs: &impl Inputs) -> Result<(), UsageError> {
     let is_ignored = mode == StdinMode::Ignore;

@@ -44,7 +44,22 @@ fn message(text: &str) -> Printable {
         .split_once(": ")
         .and_then(|(call, rest)| rest.strip_prefix(call)?.strip_prefix(" failed: "))
         .unwrap_or(text);
-    Printable::message(text)
+    Printable::message(&without_shadow_home(text))
+}
+
+/// Names the files of a shadow home as those of the user's home, which they are copies of.
+fn without_shadow_home(text: &str) -> String {
+    let each = |word: &str| match word.split_once("/files/home/") {
+        Some((place, rest)) if word.starts_with('/') && place.contains("/runs/") => format!("~/{rest}"),
+        _ => word.to_owned(),
+    };
+    text.split_inclusive(char::is_whitespace).map(each).collect()
+}
+
+/// Returns the variable that holds the key of the chosen provider, if Codex 0.169.0 does not find it.
+fn missing_variable(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("Missing environment variable: `")?;
+    rest.split_once('`').map(|(name, _)| name)
 }
 
 /// Writes an error with an optional hint.
@@ -100,6 +115,11 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
         ErrorCode::MaxTurns => or_resume("raise --max-turns"),
         ErrorCode::Budget if failure.message.contains("limit of") => or_resume("raise --max-budget"),
         ErrorCode::Budget => "check the balance of the account at the vendor".into(),
+        ErrorCode::Auth if missing_variable(&failure.message).is_some() => {
+            let name = missing_variable(&failure.message)?;
+            printable!("set {}, the key of the provider in the agent's configuration", Printable::exact(name))
+        }
+        ErrorCode::Auth if !vendor::set_keys(agent).is_empty() => refused_key(&vendor::set_keys(agent)),
         ErrorCode::Auth => vendor::login(agent).unwrap_or("log in with the agent's own CLI").into(),
         ErrorCode::SessionNotFound => {
             "sessions belong to a directory: `teamster sessions --all` lists them with theirs, and --cwd sets it".into()
@@ -116,6 +136,12 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
         _ if failure.retryable == Some(true) => "the failure may be transient: try again later".into(),
         _ => stderr_tail(result, &failure.message)?,
     })
+}
+
+/// Returns the hint for a key that the vendor refused.
+fn refused_key(variables: &[String]) -> Printable {
+    let names = Printable::join(variables.iter().map(|name| Printable::exact(name)), " or ");
+    printable!("the key in {} was refused: set a valid one, or remove the variable and log in", names)
 }
 
 /// Whether the program that was not found is the agent's usual one.
@@ -150,4 +176,33 @@ fn stderr_tail(result: &RunResult, message: &str) -> Option<Printable> {
     }
     let tail = lines.get(lines.len().saturating_sub(5)..).filter(|tail| !tail.is_empty())?;
     Some(printable!("last lines of the CLI's stderr:\n   {}", Printable::join(tail.iter().cloned(), "\n   ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_key_of_a_provider_is_named_in_the_hint() {
+        let failure = Failure::new(ErrorCode::Auth, "Missing environment variable: `MY_KEY`.");
+        let hint = hint(&failure, &RunResult::default(), "codex").unwrap();
+        assert_eq!(hint.as_str(), "set MY_KEY, the key of the provider in the agent's configuration");
+    }
+
+    #[test]
+    fn a_refused_key_names_its_variable() {
+        let hint = refused_key(&["ANTHROPIC_API_KEY".to_owned()]);
+        assert_eq!(
+            hint.as_str(),
+            "the key in ANTHROPIC_API_KEY was refused: set a valid one, or remove the variable and log in"
+        );
+    }
+
+    #[test]
+    fn messages_do_not_point_at_private_copies() {
+        let text =
+            "Set a method in your /tmp/teamster-0/runs/Rgg/files/home/.gemini/settings.json or set GEMINI_API_KEY";
+        assert_eq!(message(text).as_str(), "Set a method in your ~/.gemini/settings.json or set GEMINI_API_KEY");
+        assert_eq!(message("see /srv/files/home/a").as_str(), "see /srv/files/home/a");
+    }
 }

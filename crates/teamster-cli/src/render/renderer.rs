@@ -32,7 +32,7 @@ pub(crate) trait Renderer: Send {
     }
 
     /// Returns the lines that follow the written output, but may still change.
-    fn tail(&self) -> Vec<Printable> {
+    fn tail(&mut self) -> Vec<Printable> {
         Vec::new()
     }
 

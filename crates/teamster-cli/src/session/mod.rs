@@ -63,12 +63,12 @@ async fn run_session(plan: SessionPlan) -> io::Result<u8> {
     let (commands, reader) = (input::start()?, output::watch_reader()?);
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let has_agent_turns = plan.request.background_tasks;
-    let journal = Journal::open(plan.usage_journal, &plan.agent, &plan.request);
+    let mut journal = Journal::open(plan.usage_journal, &plan.agent, &plan.request);
     let session = match runtime.open(&plan.agent, plan.request) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
-    let mut conversation = Conversation::new(&session, &journal, has_agent_turns);
+    let mut conversation = Conversation::new(&session, &mut journal, has_agent_turns);
     let end = conversation.run(commands, &lines, reader, &mut signals, exit_timeout).await;
     let code = if conversation.is_stopped { exit::INTERRUPTED } else { conversation.code };
     drop(conversation);
@@ -112,7 +112,7 @@ enum InputState {
 
 struct Conversation<'a> {
     session: &'a Session,
-    journal: &'a Journal,
+    journal: &'a mut Journal,
     turns: Turns,
     steering: Steering<'a>,
     /// Whether the agent may start turns by itself.
@@ -130,7 +130,7 @@ struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    fn new(session: &'a Session, journal: &'a Journal, has_agent_turns: bool) -> Self {
+    fn new(session: &'a Session, journal: &'a mut Journal, has_agent_turns: bool) -> Self {
         Self {
             session,
             journal,
@@ -310,12 +310,21 @@ impl<'a> Conversation<'a> {
 
     /// Applies a command whose outcome is known immediately.
     async fn apply(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Rejection> {
+        let model = match &command {
+            SessionCommand::SetModel { model, .. } => Some(model.clone()),
+            _ => None,
+        };
         match self.session.apply(command).await {
             Ok(Applied::Turn(run)) => {
                 self.turns.push(Turn::new(*run, true));
                 Ok(())
             }
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                if let Some(model) = model {
+                    self.journal.set_model(model);
+                }
+                Ok(())
+            }
             Err(error) => Err(command_failed(origin, &error)),
         }
     }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::SystemTime;
 
 use teamster::command::{Applied, CommandError};
 use teamster::event::ErrorCode;
@@ -61,6 +62,17 @@ impl Turn {
             Some(event) => Poll::Ready(Some(event)),
             None => pin!(self.run.next_stamped()).poll(context),
         }
+    }
+
+    /// Polls the first event, and keeps it. Returns its time; `None` if the turn has ended without events.
+    fn poll_start(&mut self, context: &mut Context<'_>) -> Poll<Option<SystemTime>> {
+        if self.first.is_none() {
+            match pin!(self.run.next_stamped()).poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(first) => self.first = first,
+            }
+        }
+        Poll::Ready(self.first.as_ref().map(|first| first.time))
     }
 
     /// Polls the next event of a cancelled turn.
@@ -143,27 +155,28 @@ impl Turns {
         Poll::Pending
     }
 
-    /// Waits for the next event of the running turn or of a cancelled one. Cancel-safe.
-    async fn next(&mut self) -> SessionEvent {
-        poll_fn(|context| match self.poll_cancelled(context) {
-            Poll::Pending => self.poll(context).map(SessionEvent::Turn),
-            cancelled @ Poll::Ready(_) => cancelled,
-        })
-        .await
+    /// Polls the next event of the running turn or of a cancelled one.
+    fn poll_running(&mut self, context: &mut Context<'_>) -> Poll<SessionEvent> {
+        match (self.poll_cancelled(context), &mut self.running) {
+            (Poll::Pending, Some(turn)) => turn.poll(context).map(SessionEvent::Turn),
+            (cancelled, _) => cancelled,
+        }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
-        if let Some(turn) = &mut self.running {
-            return turn.poll(context);
+    /// Polls the waiting turns until one runs, and returns its first event. Of several that have started, the first is that
+    /// with the oldest event.
+    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<SessionEvent> {
+        if self.running.is_some() {
+            return Poll::Pending;
         }
-        let mut waiting = self.waiting.iter_mut().enumerate().filter(|(_, turn)| turn.cancellation == Cancellation::No);
-        let first = waiting.find_map(|(at, turn)| match turn.poll(context) {
-            Poll::Ready(event) => Some((at, event)),
+        let waiting = self.waiting.iter_mut().enumerate().filter(|(_, turn)| turn.cancellation == Cancellation::No);
+        let started = waiting.filter_map(|(at, turn)| match turn.poll_start(context) {
+            Poll::Ready(time) => Some((time, at)),
             Poll::Pending => None,
         });
-        let Some((at, event)) = first else { return Poll::Pending };
+        let Some((_, at)) = started.min() else { return Poll::Pending };
         self.running = self.waiting.remove(at);
-        Poll::Ready(event)
+        Poll::Ready(SessionEvent::Turn(self.running.as_mut().and_then(|turn| turn.first.take())))
     }
 }
 
@@ -226,32 +239,37 @@ impl<'a> Steering<'a> {
         self.0.extract_if(..end, is_joined).map(|steer| steer.origin).collect()
     }
 
-    /// Waits for the next known outcome. Cancel-safe.
-    pub(super) async fn next(&mut self) -> (Origin, Result<Applied, CommandError>) {
-        poll_fn(|context| match self.0.extract_if(.., |steer| steer.outcome.poll(context)).next() {
+    /// Polls the next known outcome.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Origin, Result<Applied, CommandError>)> {
+        match self.0.extract_if(.., |steer| steer.outcome.poll(context)).next() {
             Some(Steer { origin, outcome: SteerOutcome::Ready(outcome) }) => Poll::Ready((origin, outcome)),
             _ => Poll::Pending,
-        })
-        .await
+        }
     }
 }
 
-/// Waits for the next event of the session. The events of a turn come before everything that follows the turn.
-/// Cancel-safe.
+/// Waits for the next event of the session. The events of a turn come before everything that follows the turn. A turn of the
+/// agent is known before the turns after it run, also if all of their events have already arrived. Cancel-safe.
 pub(super) async fn next_event(
     turns: &mut Turns,
     steering: &mut Steering<'_>,
     session: &Session,
     has_agent_turns: bool,
 ) -> SessionEvent {
-    // Without `unconstrained`, a task that has used up its budget sees ready futures as pending, which breaks the order.
-    tokio::task::unconstrained(async {
-        tokio::select! {
-            biased;
-            event = turns.next() => event,
-            (origin, outcome) = steering.next() => SessionEvent::Steered(origin, outcome),
-            run = session.next_agent_turn(), if has_agent_turns => SessionEvent::AgentTurn(run),
+    let mut agent_turn = pin!(session.next_agent_turn());
+    let next = poll_fn(|context| {
+        let mut event = turns.poll_running(context);
+        if event.is_pending() && has_agent_turns {
+            event = agent_turn.as_mut().poll(context).map(SessionEvent::AgentTurn);
         }
-    })
-    .await
+        if event.is_pending() {
+            event = turns.poll_waiting(context);
+        }
+        if event.is_pending() {
+            event = steering.poll(context).map(|(origin, outcome)| SessionEvent::Steered(origin, outcome));
+        }
+        event
+    });
+    // Without `unconstrained`, a task that has used up its budget sees ready futures as pending, which breaks the order.
+    tokio::task::unconstrained(next).await
 }

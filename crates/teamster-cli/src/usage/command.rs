@@ -69,7 +69,7 @@ enum Format {
     Json,
 }
 
-/// From which time on runs are counted.
+/// The time from which runs are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
     /// This long ago.
@@ -80,7 +80,7 @@ enum Since {
 
 fn since(text: &str) -> Result<Since, String> {
     let duration = humantime::parse_duration(text).ok().map(Since::Ago);
-    // A date has nothing after it.
+    // A date with a time is rejected.
     let date = text.parse().ok().filter(|_| text.len() == "2026-11-24".len()).map(Since::Day);
     duration.or(date).ok_or_else(|| "a duration (7d, 12h) or a date (2026-11-24) is needed".to_owned())
 }

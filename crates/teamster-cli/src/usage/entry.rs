@@ -18,7 +18,7 @@ pub(super) const START: &[u8] = br#"{"teamsterUsage":1,"#;
 /// The version of the format.
 const VERSION: u8 = 1;
 
-/// The number of bytes of a text of the agent that are stored.
+/// The maximum bytes of a text from the agent. The rest is cut off.
 const MAX_TEXT_BYTES: usize = 512;
 
 /// A line of the journal.
@@ -61,7 +61,7 @@ pub(super) enum Outcome {
     Aborted,
 }
 
-/// What the entries of a command have in common.
+/// The fields that all entries of a command share.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     agent: String,
@@ -79,6 +79,18 @@ impl Subject {
             model: request.model.clone(),
             resumed: request.conversation != Conversation::New,
         }
+    }
+
+    /// Changes the model that is requested.
+    pub(super) fn set_model(&mut self, model: String) {
+        self.model = Some(model);
+    }
+
+    /// Changes the agent and the request. The directory stays.
+    pub(super) fn start_conversation(&mut self, agent: &str, request: &RunRequest) {
+        agent.clone_into(&mut self.agent);
+        self.model.clone_from(&request.model);
+        self.resumed = request.conversation != Conversation::New;
     }
 }
 

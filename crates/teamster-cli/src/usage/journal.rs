@@ -51,6 +51,20 @@ impl Journal {
         }
     }
 
+    /// Notes that later runs are of this agent and this request, in the same directory.
+    pub(crate) fn start_conversation(&mut self, agent: &str, request: &RunRequest) {
+        if let Some(writer) = &mut self.0 {
+            writer.subject.start_conversation(agent, request);
+        }
+    }
+
+    /// Notes that later runs request this model.
+    pub(crate) fn set_model(&mut self, model: String) {
+        if let Some(writer) = &mut self.0 {
+            writer.subject.set_model(model);
+        }
+    }
+
     /// Appends a line for a run that has ended.
     pub(crate) fn add(&self, result: &RunResult) {
         if let Some(writer) = &self.0 {
@@ -59,7 +73,7 @@ impl Journal {
         }
     }
 
-    /// Waits until all lines are written. A disk that hangs does not delay the end for long.
+    /// Waits until all lines are written, for a limited time: the disk may hang.
     pub(crate) async fn close(self) {
         let Some(Writer { path, entries, outcome, .. }) = self.0 else { return };
         drop(entries);
@@ -124,7 +138,7 @@ fn open(path: &Path) -> io::Result<File> {
             DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
         match options.clone().create_new(true).mode(0o600).open(path) {
-            // Another command was faster.
+            // Another command has created it.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // The end of a run removes directories that it created, while they are empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_ours => {}

@@ -6,16 +6,16 @@ use std::path::Path;
 
 use super::entry::{Entry, START};
 
-/// The longest line that is read. Longer ones are of another program.
+/// The maximum bytes of a line. A longer line is of another program.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// The number of bytes that are read, from the end of the file. That is about three million runs.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What was not read.
+/// The parts of a journal that were not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Skipped {
-    /// The number of lines that are no whole entry.
+    /// The number of lines that are not a whole entry.
     pub(super) lines: u64,
     /// Whether the beginning of the file was not read.
     pub(super) has_older: bool,
@@ -43,7 +43,7 @@ pub(super) fn read_file(path: &Path, each: impl FnMut(Entry)) -> io::Result<Skip
     Ok(skipped)
 }
 
-/// Reads the entries of a stream. Returns the number of lines that are no whole entry.
+/// Reads the entries of a stream. Returns the number of lines that are not a whole entry.
 fn read_lines(input: &mut impl BufRead, mut each: impl FnMut(Entry)) -> io::Result<u64> {
     let (mut line, mut skipped) = (Vec::new(), 0);
     loop {

@@ -19,10 +19,10 @@ const NAME: Style = AnsiColor::Cyan.on_default();
 /// The names of the columns with numbers.
 const COLUMNS: [&str; 6] = ["runs", "input", "cache read", "cache write", "output", "cost"];
 
-/// The columns between two columns.
+/// The number of spaces between two columns.
 const GAP: usize = 2;
 
-/// The fewest columns of a name.
+/// The minimum width of a name.
 const MIN_NAME: usize = 12;
 
 /// Returns the table.
@@ -57,7 +57,7 @@ fn table_of_width(by: By, totals: &Totals, home: Option<&str>, width: usize) -> 
     Printable::join([line(&head, HEAD, HEAD)].into_iter().chain(lines).chain(total), "\n")
 }
 
-/// Returns the key as people write it: a home directory is `~`.
+/// Returns the key for people. In a path, the home directory is `~`.
 fn shown(by: By, key: &str, home: Option<&str>) -> Printable {
     let in_home = home.filter(|home| by == By::Directory && home.len() > 1).and_then(|home| key.strip_prefix(home));
     match in_home.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
@@ -105,7 +105,7 @@ fn grouped(number: u64) -> Printable {
     Printable::exact(&text)
 }
 
-/// Returns what the sums do not contain.
+/// Returns notes on what the sums do not include.
 pub(super) fn notes(totals: &Totals, skipped: Skipped) -> Vec<Printable> {
     let Sum { runs, without_cost, without_usage, .. } = totals.all;
     let mut notes = Vec::new();

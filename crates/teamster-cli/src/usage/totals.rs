@@ -9,19 +9,19 @@ use teamster::event::{Usage, UsageScope};
 
 use super::entry::{Entry, Outcome};
 
-/// The number of rows.
+/// The maximum number of rows.
 const MAX_ROWS: usize = 10_000;
 
-/// The number of sessions whose totals are kept.
+/// The maximum number of sessions whose totals are kept.
 const MAX_SESSIONS: usize = 1_000_000;
 
-/// The row of everything beyond the limit.
+/// The row for keys beyond the limit.
 const OTHERS: &str = "(others)";
 
 /// The row of runs whose model is unknown.
 const UNKNOWN: &str = "(unknown)";
 
-/// What the rows are.
+/// The key by which runs are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum By {
     Day,

@@ -19,7 +19,8 @@ const CODEX: &str = r#"case $1 in
 esac"#;
 
 /// Installs this CLI.
-const NPM: &str = r#"echo "$@" >> "$HOME/npm-calls"; echo noise
+const NPM: &str = r#"[ "$1" = prefix ] && { echo /opt/global; exit; }
+echo "$@" >> "$HOME/npm-calls"; echo noise
 cp "$HOME/codex" "$HOME/bin/codex"; echo 0.169.0 > "$HOME/bin/codex.version""#;
 
 /// A home directory with programs.
@@ -157,8 +158,13 @@ fn without_a_terminal_it_is_refused_and_with_yes_no_login_is_started() {
     assert_eq!((refused.code, &*refused.out), (Some(2), ""));
     assert!(refused.err.contains("needs a terminal") && refused.err.contains("--yes"), "{}", refused.err);
     let fixed = ended(home.doctor(&["--agent", "codex", "--yes"]));
-    assert_eq!(fixed.code, Some(0), "{}{}", fixed.out, fixed.err);
+    // Without a login, the agent cannot answer.
+    assert_eq!(fixed.code, Some(1), "{}{}", fixed.out, fixed.err);
+    assert!(fixed.out.contains("  npm install -g @openai/codex, into /opt/global\n"), "{}", fixed.out);
     assert!(fixed.out.contains("  to log in, run codex login\n"), "{}", fixed.out);
+    let mut again = home.doctor(&["--agent", "codex", "--yes"]);
+    again.env("CODEX_API_KEY", "made-up");
+    assert_eq!(ended(again).code, Some(0));
     assert!(!home.file(".codex").exists());
     assert!(!fixed.out.contains("noise"));
 }
@@ -200,7 +206,7 @@ fn ctrl_c_stops_npm_with_all_its_processes() {
 
 #[test]
 fn ctrl_c_or_a_signal_stops_a_login_with_all_its_processes() {
-    let stubborn = "case $1 in --version) echo 0.169.0;; *) trap '' INT TERM; sleep 300 & echo $! > \"$HOME/child\"; \
+    let stubborn = "case $1 in --version) echo 0.169.0;; *) trap '' INT TERM; stty -icanon -echo; sleep 300 & echo $! > \"$HOME/child\"; \
         echo $$ > \"$HOME/pid\"; echo started; wait; wait;; esac";
     for signal in [None, Some(Signal::SIGTERM)] {
         let home = Home::with_codex(NPM, "");
@@ -215,6 +221,7 @@ fn ctrl_c_or_a_signal_stops_a_login_with_all_its_processes() {
         }
         assert_eq!(terminal.wait_for_exit(), 130, "{}", terminal.text());
         assert!(!lives(&home.file("pid")) && !lives(&home.file("child")));
+        assert!(terminal.sends_lines(), "the settings of the terminal are restored");
     }
 }
 

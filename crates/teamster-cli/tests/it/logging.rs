@@ -43,6 +43,19 @@ fn nothing_is_logged_unless_requested_and_an_invalid_filter_is_rejected() {
 }
 
 #[test]
+fn a_log_file_that_is_a_pipe_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let end = ended(teamster(ANSWER, &["--log-file", fifo.to_str().unwrap(), "hi"]));
+    assert_eq!(end.code, Some(2));
+    assert!(end.err.contains("fifo: it is no regular file"), "{}", end.err);
+    let end = ended(teamster(ANSWER, &["--log-file", "/dev/stderr", "--output", "text", "hi"]));
+    assert!(end.code == Some(0) && end.err.contains("the run has ended"), "{}", end.err);
+    assert_eq!(ended(teamster(ANSWER, &["--log-file", "/dev/null", "--output", "text", "hi"])).code, Some(0));
+}
+
+#[test]
 fn a_log_file_gets_the_lines_and_only_its_user_can_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
 

@@ -241,6 +241,18 @@ fn a_missing_prompt_is_reported_before_a_session_is_chosen() {
 }
 
 #[test]
+fn a_word_that_resume_took_as_an_id_is_named_if_there_is_no_prompt() {
+    let home = Home::new();
+    let mut terminal = home.terminal("run", &["--resume", "hm"], SIZES[0]);
+    assert_eq!(terminal.wait_for_exit(), 2);
+    let text = terminal.text();
+    assert!(text.starts_with("error: there is no prompt: \"hm\" is taken as the session id of --resume"), "{text}");
+    for way in ["teamster run --resume ID hm", "teamster run hm --resume"] {
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(way), "{text}");
+    }
+}
+
+#[test]
 fn on_a_terminal_that_cannot_move_its_cursor_a_number_is_typed() {
     let home = Home::new();
     let mut command = home.command("run", &["--resume", "--", "hi"]);
@@ -296,6 +308,11 @@ fn a_shell_completes_ids_agents_profiles_and_models() {
     );
     assert_eq!(completed(&["run", "--resume", "01"]), format!("{CODEX}\tcodex: Write the changelog\n"));
     assert_eq!(completed(&["run", "--agent", "mi"]), "mine\n");
+    // Newer sessions do not hide an old one whose id is typed.
+    for number in 0..60 {
+        home.store_claude(&format!("7{number:07}-0000-4000-8000-000000000000"), "New", 0);
+    }
+    assert_eq!(completed(&["run", "--resume", "01"]), format!("{CODEX}\tcodex: Write the changelog\n"));
     assert_eq!(completed(&["run", "--profile", "re"]), "review\n");
     assert_eq!(completed(&["run", "--agent", "codex", "--model", "g"]), "gpt-5.5\n");
     assert_eq!(completed(&["sessions", "--agent", "co"]), "codex\n");

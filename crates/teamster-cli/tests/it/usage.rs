@@ -212,6 +212,40 @@ fn each_turn_of_a_session_and_of_a_chat_appends_a_line() {
     assert_eq!(home.entries().len(), 3);
 }
 
+#[test]
+fn a_turn_after_a_change_of_the_model_is_stored_with_the_new_model() {
+    let home = Home::new();
+    // An agent that fails reports no model.
+    let mut session = home.with_journal(command("session", "exit 3", &["--model", "old"]));
+    let mut session = Running::start(session.stdin(Stdio::piped()));
+    session.type_in(b"{\"type\":\"set_model\",\"model\":\"new\"}\n{\"type\":\"send\",\"text\":\"one\"}\n");
+    session.end();
+    let models: Vec<_> = home.entries().iter().map(|entry| entry["model"].clone()).collect();
+    assert_eq!(models, ["new"]);
+}
+
+#[test]
+fn a_turn_after_a_change_of_the_agent_is_stored_for_that_agent() {
+    let home = Home::new();
+    let mut chat = home.with_journal(command("chat", ANSWER, &["one"]));
+    let bin = home.folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("codex"), "#!/bin/sh\nexit 3\n").unwrap();
+    fs::set_permissions(bin.join("codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    chat.env("TERM", "xterm").env("PATH", format!("{}:/usr/bin:/bin", bin.to_str().unwrap()));
+    let mut terminal = Terminal::start(&chat, (100, 60));
+    until("the turn is stored", || home.text().lines().count() == 1);
+    terminal.press("/agent codex\r");
+    terminal.wait_for("new conversation with codex");
+    // The turn fails.
+    terminal.press("two\r");
+    until("the turn is stored", || home.text().lines().count() == 2);
+    terminal.press("\x04");
+    assert_eq!(terminal.wait_for_exit(), 0, "{}", terminal.text());
+    let agents: Vec<_> = home.entries().iter().map(|entry| entry["agent"].clone()).collect();
+    assert_eq!(agents, ["claude", "codex"]);
+}
+
 /// Writes a journal of several days, agents, models and directories.
 fn write_history(home: &Home) {
     let line = |time: &str, agent: &str, model: &str, directory: &str, tokens: u64, cost: &str| {

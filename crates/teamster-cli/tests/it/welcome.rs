@@ -39,6 +39,12 @@ fn the_key_of_a_provider_that_codex_is_configured_for_is_a_login() {
     let mut command = teamster(folder.path(), &["codex"], &[]);
     let screen = ended(std::mem::replace(command.env("MY_KEY", "k"), Command::new("true")));
     assert!(screen.out.contains("✓ codex     ready"), "{}", screen.out);
+    std::fs::write(folder.path().join("bin/codex"), "#!/bin/sh\necho codex-cli 0.169.0\n").unwrap();
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_teamster"));
+    doctor.env_clear().env("PATH", folder.path().join("bin")).env("HOME", folder.path());
+    let report = ended(std::mem::replace(doctor.arg("doctor").stdin(Stdio::null()), Command::new("true")));
+    assert!(report.out.contains("set MY_KEY, the key of the provider"), "{}", report.out);
+    assert!(!report.out.contains("CODEX_API_KEY"), "{}", report.out);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, Row, Rows, params};
 use teamster_agents::agent::session_store::{
     Exchange, SessionDatabase, SessionRecord, Variables, time_of_milliseconds, title_of,
 };
@@ -57,12 +57,25 @@ fn read_database(store: &SessionDatabase, path: &Path, found: &mut Found<'_>) ->
     let mut statement = database.prepare(store.sessions)?;
     let mut rows = statement.query(params![given, canonical, found.id_prefix(), limit])?;
     let mut records = Vec::new();
-    while let Some(row) = rows.next()? {
+    let read = read_rows(&mut rows, |row| {
         records.extend(record(store, row)?);
-    }
+        Ok(())
+    });
+    // An error hides no session that was read.
+    let mut problem = read.err();
     for (id, mut record) in records {
-        record.last_exchange = last_exchange(&database, store, &id)?;
+        match last_exchange(&database, store, &id) {
+            Ok(exchange) => record.last_exchange = exchange,
+            Err(error) => problem = problem.or(Some(error)),
+        }
         found.add(id, record);
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+fn read_rows(rows: &mut Rows<'_>, mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    while let Some(row) = rows.next()? {
+        each(row)?;
     }
     Ok(())
 }

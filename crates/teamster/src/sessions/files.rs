@@ -101,7 +101,7 @@ impl Search<'_> {
     fn directory(&mut self, directory: &Path, depth: usize, found: &mut Found<'_>) {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
-            // The agent was never used, or a file has the place of a directory.
+            // The agent was never used, or a file has the name of a directory.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return,
             Err(error) => return found.skip(directory, error),
         };
@@ -181,7 +181,7 @@ fn read_directory_file(session: &Path, name: &str) -> Option<PathBuf> {
     (!text.is_empty()).then(|| PathBuf::from(text))
 }
 
-/// Opens a regular file. It never waits, as for the writer of a FIFO.
+/// Opens a regular file. It does not block, for example on a FIFO without a writer.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -197,12 +197,12 @@ enum Content {
     Whole,
     /// The file is too large.
     Part,
-    /// Not all of it: it belongs to another directory.
+    /// Reading stopped, because the file belongs to another directory.
     Other,
 }
 
-/// Passes the lines of a file to a reader, until it belongs to another directory. Of a large file, the start and the end are
-/// read.
+/// Passes the lines of a file to a reader. Stops if a line shows that the file belongs to another directory. Of a large file,
+/// only the start and the end are read.
 fn read_content(
     path: &Path,
     reader: &mut dyn SessionReader,

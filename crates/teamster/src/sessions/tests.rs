@@ -224,6 +224,20 @@ fn an_unreadable_file_is_named_and_hides_no_other_session() {
 }
 
 #[test]
+fn a_large_value_in_the_database_hides_no_session() {
+    let home = Home::with_sessions();
+    let large = format!("json_object('role', 'user', 'type', 'text', 'text', hex(zeroblob({})))", 12 << 20);
+    home.open()
+        .execute_batch(&format!(
+            "INSERT INTO message VALUES ('m9', 'ses_b', 9, {large}); INSERT INTO part VALUES ('p9', 'm3', 'ses_a', {large});"
+        ))
+        .unwrap();
+    let list = home.list(&of_agent("opencode"));
+    assert_eq!((ids(&list), &list.skipped), (vec!["ses_b", "ses_a"], &vec![]));
+    assert_eq!(list.sessions.last().unwrap().last_exchange.answer.as_deref(), Some("Done."));
+}
+
+#[test]
 fn a_line_of_any_length_is_skipped() {
     let home = Home::with_sessions();
     let path = home.path(&claude_file(CLAUDE_ID));

@@ -84,7 +84,7 @@ impl Tool {
     }
 
     /// Creates a tool like [`new`](Self::new) whose function gets the [context](CallContext) of the call: its caller, its
-    /// progress, and whether it is still wanted.
+    /// progress, and whether it is cancelled.
     ///
     /// ```
     /// use teamster::tools::{CallContext, JsonSchema, Tool, schemars};
@@ -94,7 +94,7 @@ impl Tool {
     ///
     /// let build = Tool::with_context("build", "Builds a target", |Build { target }, call: CallContext| async move {
     ///     call.progress(1.0, Some(2.0), Some("compiling")).await;
-    ///     let user = call.label().unwrap_or("nobody");
+    ///     let user = call.label().unwrap_or("an unknown user");
     ///     Ok::<_, String>(format!("{target} is built for {user}"))
     /// });
     /// # _ = build;
@@ -135,7 +135,7 @@ impl Tool {
     /// use teamster::tools::Tool;
     ///
     /// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-    /// let weather = Tool::with_schema("weather", "Tells the weather", schema, |input, _call| async move {
+    /// let weather = Tool::with_schema("weather", "Reports the weather", schema, |input, _call| async move {
     ///     Ok::<_, String>(format!("It rains in {}.", input["city"]))
     /// });
     /// # _ = weather;

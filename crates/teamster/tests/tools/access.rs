@@ -1,4 +1,4 @@
-//! Who may call the tools, and the end of the server.
+//! The callers that may use the tools, and the end of the server.
 
 use super::*;
 

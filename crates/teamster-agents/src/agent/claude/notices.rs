@@ -53,11 +53,16 @@ pub(super) fn task(line: &SystemLine) -> Warning {
 
 fn api_retry(line: &SystemLine) -> Warning {
     let error = match &line.error {
-        Some(Value::String(text)) if text != "unknown" => format!(" ({text})"),
-        _ => String::new(),
+        Some(Value::String(text)) if text != "unknown" => Some(text.replace('_', " ")),
+        _ => None,
     };
-    let status = line.error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
-    let message = format!("{} ({status}); the agent tries again", error.replace('_', " "));
+    let reason = match (error, line.error_status) {
+        (Some(error), Some(status)) => format!("{error} ({status})"),
+        (Some(error), None) => format!("{error} (no answer)"),
+        (None, Some(status)) => format!("status {status}"),
+        (None, None) => "no answer".to_owned(),
+    };
+    let message = format!("{reason}; the agent tries again");
     let mut warning = Warning::new(WarningCode::Retrying, message);
     if let Some(status) = line.error_status {
         warning = warning.with("status", status);

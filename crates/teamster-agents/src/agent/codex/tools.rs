@@ -65,6 +65,8 @@ fn web_input(item: &Item) -> Value {
 pub(super) fn result(id: &str, item: &Item) -> ToolResult {
     let (output, content) = match item.kind.as_str() {
         "command_execution" => (command_output(item), None),
+        // The files of a patch that was not applied are not its result.
+        "file_change" if item.status.as_deref() == Some("declined") => ("declined".to_owned(), None),
         "file_change" => {
             let lines = item.changes.iter().flatten().map(|change| format!("{} {}", change.kind, change.path));
             (lines.collect::<Vec<_>>().join("\n"), None)
@@ -130,4 +132,22 @@ pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
         .with_tool_id(Some(call.tool_id.clone()))
         .with_input(Some(call.input.clone()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declined_patch_does_not_list_its_files_as_a_result() {
+        let output = |status: &str| {
+            let item = serde_json::json!({
+                "type": "file_change", "status": status, "changes": [{"path": "/p/a", "kind": "add"}],
+            });
+            let result = result("t", &serde_json::from_value(item).unwrap());
+            (result.output.as_str().to_owned(), result.is_error)
+        };
+        assert_eq!(output("declined"), ("declined".to_owned(), Some(true)));
+        assert_eq!(output("completed"), ("add /p/a".to_owned(), Some(false)));
+    }
 }

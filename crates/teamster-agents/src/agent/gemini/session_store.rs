@@ -30,6 +30,9 @@ pub(super) static STORE: SessionFiles = SessionFiles {
 /// The maximum number of messages.
 const MAX_MESSAGES: usize = 100_000;
 
+/// The maximum number of removals. Each searches all messages.
+const MAX_REWINDS: usize = 1000;
+
 /// The start of a message that the CLI writes in the name of the user.
 const CONTEXT: &str = "<session_context>";
 
@@ -124,6 +127,7 @@ struct Reader {
     prompts: Vec<(String, usize)>,
     /// The ids of all messages.
     messages: Vec<String>,
+    rewinds: usize,
     first_prompt: Option<String>,
     summary: Option<String>,
     last_time: Option<String>,
@@ -187,6 +191,11 @@ impl Reader {
     }
 
     fn rewind_to(&mut self, id: &str) {
+        if self.rewinds >= MAX_REWINDS {
+            self.is_incomplete = true;
+            return;
+        }
+        self.rewinds += 1;
         let Some(at) = self.messages.iter().position(|message| message == id) else { return };
         self.messages.truncate(at);
         let before = self.prompts.len();
@@ -258,6 +267,14 @@ mod tests {
         assert_eq!((replaced.turns, replaced.title.as_deref()), (Some(1), Some("three")));
         assert_eq!(replaced.last_exchange.answer.as_deref(), Some("Hi"));
         assert_eq!(read(&[r#"{"id":"x","type":"user","content":"<session_context>\nx"}"#]), None);
+    }
+
+    #[test]
+    fn a_file_with_very_many_removals_is_read_in_bounded_time() {
+        let message = r#"{"id":"x","type":"user","content":"Hi"}"#;
+        let (messages, rewinds) = (vec![message; 20_000], vec![r#"{"$rewindTo":"y"}"#; 20_000]);
+        let record = read(&[messages, rewinds].concat()).unwrap();
+        assert_eq!((record.turns, record.title.as_deref()), (None, Some("Hi")));
     }
 
     #[test]

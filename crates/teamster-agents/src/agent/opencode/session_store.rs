@@ -8,12 +8,14 @@ use crate::agent::session_store::{SessionDatabase, Variables, directory, name_of
 
 pub(super) static STORE: SessionDatabase = SessionDatabase { path, sessions: SESSIONS, texts: TEXTS, model };
 
-/// Sessions of subagents have a parent. An archived session is not listed by the CLI either.
+/// Sessions of subagents have a parent. An archived session is not listed by the CLI either. Values of more than 8 MiB are
+/// not read: SQLite would report an error, which ends the query.
 const SESSIONS: &str = "
 SELECT newest.*, (
     SELECT count(*) FROM message
     WHERE session_id = newest.id
-        AND CASE WHEN json_valid(data) THEN json_extract(data, '$.role') = 'user' ELSE 0 END
+        AND CASE WHEN octet_length(data) < 8388608 AND json_valid(data)
+            THEN json_extract(data, '$.role') = 'user' ELSE 0 END
 )
 FROM (
     SELECT id, title, directory, model, cost, time_created, time_updated FROM session
@@ -27,8 +29,9 @@ FROM (
 const TEXTS: &str = "
 SELECT json_extract(message.data, '$.role'), message.id, json_extract(part.data, '$.text')
 FROM message JOIN part ON part.message_id = message.id
-WHERE message.session_id = ?1 AND json_valid(message.data)
-    AND CASE WHEN json_valid(part.data) THEN
+WHERE message.session_id = ?1
+    AND CASE WHEN octet_length(message.data) < 8388608 THEN json_valid(message.data) ELSE 0 END
+    AND CASE WHEN octet_length(part.data) < 8388608 AND json_valid(part.data) THEN
         json_extract(part.data, '$.type') = 'text'
         AND coalesce(json_extract(part.data, '$.synthetic'), 0) = 0
         AND coalesce(json_extract(part.data, '$.ignored'), 0) = 0

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::printable::{Printable, folded, printable};
@@ -26,6 +26,19 @@ impl Fields {
         let text = serde_json::from_str(value.get()).ok()?;
         self.0.remove(index);
         Some(text)
+    }
+
+    /// Removes the only field with this name, if its value has this type and is accepted.
+    pub(super) fn take_parsed<T: DeserializeOwned>(
+        &mut self,
+        wanted: &str,
+        accepts: impl FnOnce(&T) -> bool,
+    ) -> Option<T> {
+        let mut found = self.0.iter().enumerate().filter(|(_, (name, _))| name == wanted);
+        let (Some((index, (_, value))), None) = (found.next(), found.next()) else { return None };
+        let value = serde_json::from_str(value.get()).ok().filter(accepts)?;
+        self.0.remove(index);
+        Some(value)
     }
 
     /// Removes the fields with these names.

@@ -3,6 +3,7 @@
 //! Invariants: a call was shown completely, or can be, before it is allowed; only an explicit yes allows a call; "always"
 //! adds exactly the rule that was shown.
 
+mod changes;
 mod fields;
 mod location;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use anstyle::{AnsiColor, Style};
 use teamster::event::{PermissionRequest, ToolKind};
 use unicode_width::UnicodeWidthStr as _;
 
+use self::changes::Changes;
 use self::fields::Fields;
 use self::location::Location;
 use crate::printable::{GUTTER, Printable, folded, printable};
@@ -106,7 +108,9 @@ impl Prompt<'_> {
             (true, None) if fields.has(DIRECTORY) => Location::Unknown,
             (true, None) => Location::Inside,
             (false, Some(path)) => location::of_path(&path, self.directory).0,
-            (false, None) => Location::Unknown,
+            (false, None) => {
+                Changes::take(&mut fields).map_or(Location::Unknown, |changes| changes.location(self.directory))
+            }
         }
     }
 
@@ -125,12 +129,11 @@ impl Prompt<'_> {
             lines.extend(fields.take(DIRECTORY).lines(width));
         }
         if let Some(path) = fields.take_text(PATH) {
-            lines.extend(folded("    file: ".into(), &path, width));
-            let real = location::of_path(&path, self.directory).1;
-            lines.extend(
-                real.map(|real| folded("    link to: ".into(), &real.to_string_lossy(), width)).into_iter().flatten(),
-            );
+            lines.extend(changes::file_lines("    file: ".into(), &path, self.directory, width));
             lines.extend(change(&mut fields, width));
+        }
+        if let Some(changes) = Changes::take(&mut fields) {
+            lines.extend(changes.lines(self.directory, width));
         }
         if let Some(patch) = fields.take_text(PATCH) {
             lines.extend(diff::of_patch(&patch, width));

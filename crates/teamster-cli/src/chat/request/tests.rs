@@ -201,3 +201,78 @@ fn a_long_name_and_a_long_rule_cannot_imitate_a_line_of_the_prompt() {
     assert_eq!(shown.as_str().lines().filter(|line| forged(line)).count(), 2, "{shown}");
     assert!(shown.as_str().lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{shown}");
 }
+
+#[test]
+fn the_changes_of_codex_are_shown_as_files_and_lines() {
+    let one = json!({"changes": [{"path": "notes.txt", "kind": "add"}], "diff": "one\ntwo\n"});
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "file_change", one)), @r"
+    Allow claude to change files in /project?
+        new file: notes.txt
+        + one
+        + two
+        tool: file_change
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
+    let two = json!({
+        "changes": [
+            {"path": "/project/a.rs", "kind": {"type": "update", "move_path": "/etc/b.rs"}},
+            {"path": "c.rs", "kind": "delete"},
+        ],
+        "diff": "@@ -1 +1 @@\n-x\n+y\n",
+    });
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "file_change", two)), @r"
+    Allow claude to change files outside of /project?
+        file: /project/a.rs
+        move to: /etc/b.rs
+        delete file: c.rs
+        @@ -1 +1 @@
+        - x
+        + y
+        tool: file_change
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
+}
+
+#[test]
+fn the_changes_of_an_agent_that_speaks_acp_are_shown_as_a_difference() {
+    let input = json!({
+        "diffs": [{
+            "type": "diff", "path": "a.txt", "oldText": "one\ntwo\n", "newText": "one\n2\n", "_meta": {"kind": "modify"},
+        }],
+        "paths": ["a.txt"],
+        "title": "a.txt: two => 2",
+    });
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "replace", input)), @r"
+    Allow claude to change files in /project?
+        file: a.txt
+          one
+        - two
+        + 2
+        title: a.txt: two => 2
+        tool: replace
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
+}
+
+#[test]
+fn changes_with_unknown_members_are_shown_as_json() {
+    for input in [
+        json!({"changes": [{"path": "a", "kind": "add", "mode": "0777"}]}),
+        json!({"changes": [{"path": "a", "kind": "link"}]}),
+        json!({"changes": [{"path": "a", "kind": {"type": "add", "to": "b"}}]}),
+        json!({"changes": []}),
+        json!({"diffs": [{"type": "diff", "path": "a", "newText": "b", "run": "c"}]}),
+        json!({"diffs": [{"type": "link", "path": "a", "newText": "b"}]}),
+    ] {
+        let name = input.as_object().unwrap().keys().next().unwrap().clone();
+        let shown = details(&request(ToolKind::Edit, "file_change", input));
+        assert!(shown.starts_with(&format!("    {name}: ⟦JSON⟧ ")), "{shown}");
+    }
+    // A path that is not among the diffs is shown.
+    let diff = json!({"type": "diff", "path": "a", "oldText": null, "newText": "b"});
+    let shown = details(&request(ToolKind::Edit, "replace", json!({"diffs": [diff], "paths": ["a", "c"]})));
+    assert!(shown.contains("paths: ⟦JSON⟧ [\"a\",\"c\"]"), "{shown}");
+}

@@ -38,6 +38,11 @@ const QUESTIONS: [&str; 3] = ["AskUserQuestion", "ask_user", "question"];
 /// Tools that change the plan on agents that report each change of it.
 const REPORTED_PLANS: [&str; 4] = ["todowrite", "write_todos", "update_plan", "todo_list"];
 
+/// Whether a tool asks the user.
+pub(super) fn is_question(name: &str) -> bool {
+    QUESTIONS.contains(&name)
+}
+
 /// Whether a call is not shown, because an event shows its effect.
 pub(super) fn is_shown_by_event(tool: &ToolUse) -> bool {
     tool.server.is_none() && REPORTED_PLANS.contains(&tool.tool_name.as_str())
@@ -91,7 +96,12 @@ pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
             .or_else(|| text(TASK))
             .or_else(|| question(fields)),
     };
-    Printable::exact(&relative(&found.unwrap_or_else(|| pairs(fields)), cwd))
+    Printable::exact(&on_one_line(&relative(&found.unwrap_or_else(|| pairs(fields)), cwd)))
+}
+
+/// Returns a text with `↵` for each line end inside it, and a space for each tab. A permission prompt shows the call exactly.
+fn on_one_line(text: &str) -> String {
+    text.trim_end().lines().map(|line| line.trim().replace('\t', " ")).collect::<Vec<_>>().join(" ↵ ")
 }
 
 /// Returns the first question of a call that asks the user: `{"questions": [{"question": ...}]}`.
@@ -185,7 +195,7 @@ mod tests {
             (ToolKind::Execute, "Bash", json!({"command": "echo hi", "description": "Greets"}), "Run echo hi"),
             (ToolKind::Execute, "command_execution", json!({"command": "/bin/bash -lc 'ls  -l'"}), "Run ls  -l"),
             (ToolKind::Execute, "shell", json!({"command": ["bash", "-lc", "ls"]}), "Run ls"),
-            (ToolKind::Execute, "Bash", json!({"command": "cat <<X\n\tone\nX"}), "Run cat <<X⟦LF⟧⟦TAB⟧one⟦LF⟧X"),
+            (ToolKind::Execute, "Bash", json!({"command": "cat <<X\n\tone\nX"}), "Run cat <<X ↵ one ↵ X"),
             (
                 ToolKind::Execute,
                 "bash",

@@ -26,22 +26,6 @@ pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
     }
 }
 
-/// Returns which tools were denied, and which options allow them.
-pub(super) fn denials(result: &RunResult) -> Option<Printable> {
-    let mut names: Vec<Printable> = Vec::new();
-    for denial in &result.permission_denials {
-        let name = super::call::tool_name(&denial.tool_name);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if names.is_empty() {
-        return None;
-    }
-    let names = Printable::join(names, ", ");
-    Some(printable!("denied by the permissions: {} (see --permission and --allow-tool)", names))
-}
-
 /// Formats a duration with one or two units.
 pub(crate) fn duration(duration: Duration) -> Printable {
     let seconds = duration.as_secs();

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use teamster::event::{Delta, ToolId};
-use unicode_width::UnicodeWidthChar as _;
 
 use super::Pretty;
 use super::page::Kind;
 use super::state::{ContentKind, ContentSource, OpenLine};
 use super::style::{DIM, NORMAL, THOUGHT, indent};
+use super::thinking::Thought;
 use crate::printable::{Printable, printable};
 
 impl Pretty {
@@ -74,39 +74,19 @@ impl Pretty {
 
     /// Writes the beginning of the thinking, at most one line.
     fn write_thinking(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
-        let (mut room, mut space) = match self.open {
-            OpenLine::Thought { room, space } => (room, space),
+        let mut thought = match self.open {
+            OpenLine::Thought(thought) => thought,
             _ if text.as_str().trim_start().is_empty() => return Ok(()),
             _ => {
                 let depth = self.depth(parent);
                 self.place_under(parent, out)?;
                 self.page.begin(Kind::Work, out)?;
                 self.page.write(&printable!("{}✻ ", indent(depth)), THOUGHT, out)?;
-                (self.screen.width.saturating_sub(2 * depth + 2), false)
+                Thought::new(self.screen.width.saturating_sub(2 * depth + 2))
             }
         };
-        let starts_line = !matches!(self.open, OpenLine::Thought { .. });
-        let mut shown = Printable::default();
-        for character in text.as_str().chars() {
-            if character.is_whitespace() {
-                space = !(starts_line && shown.is_empty());
-                continue;
-            }
-            let needed = character.width().unwrap_or(0) + usize::from(space);
-            // One column is reserved for the ellipsis.
-            if needed >= room {
-                if std::mem::take(&mut room) > 0 {
-                    shown.push(&"…".into());
-                }
-                break;
-            }
-            if std::mem::take(&mut space) {
-                shown.push(&" ".into());
-            }
-            shown.push_of_escaped(character.encode_utf8(&mut [0; 4]));
-            room -= needed;
-        }
-        self.open = OpenLine::Thought { room, space };
+        let shown = thought.add(text);
+        self.open = OpenLine::Thought(thought);
         self.page.write(&shown, THOUGHT, out)
     }
 }

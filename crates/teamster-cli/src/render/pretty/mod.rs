@@ -8,6 +8,7 @@ pub(crate) mod call;
 mod changes;
 pub(crate) mod closing;
 mod content;
+mod denials;
 pub(crate) mod diff;
 mod document;
 mod markdown;
@@ -17,7 +18,9 @@ pub(crate) mod permission;
 mod running;
 mod state;
 pub(crate) mod style;
+mod thinking;
 mod tools;
+pub(crate) mod whole_call;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -51,6 +54,8 @@ pub(super) struct Pretty {
     /// The call that printed output last.
     last_output: Option<ToolId>,
     cwd: Option<PathBuf>,
+    /// The agent that runs.
+    agent: Option<String>,
     open_requests: HashMap<RequestId, OpenRequest>,
     /// Whether the last line reports a retraction.
     is_retracted: bool,
@@ -105,9 +110,9 @@ impl Renderer for Pretty {
         to.out.flush()
     }
 
-    fn tail(&self) -> Vec<Printable> {
+    fn tail(&mut self) -> Vec<Printable> {
         let width = self.screen.text_width();
-        let mut lines = self.markdown.as_ref().map(|markdown| markdown.tail(width)).unwrap_or_default();
+        let mut lines = self.markdown.as_mut().map(|markdown| markdown.tail(width)).unwrap_or_default();
         if !lines.is_empty() && self.open == OpenLine::None {
             lines.splice(0..0, self.page.blank_lines_before(Kind::Text));
         }
@@ -134,6 +139,7 @@ impl Pretty {
             trail: Vec::new(),
             last_output: None,
             cwd: None,
+            agent: None,
             open_requests: HashMap::new(),
             is_retracted: false,
             tool_output: ToolOutput::None,
@@ -156,6 +162,7 @@ impl Pretty {
 
     fn heading(&mut self, init: &Init, out: &mut dyn Write) -> io::Result<()> {
         self.cwd.clone_from(&init.cwd);
+        self.agent = Some(init.agent.clone());
         let agent = match &init.agent_version {
             Some(version) => printable!("{} {}", &init.agent, version),
             None => Printable::exact(&init.agent),
@@ -237,13 +244,14 @@ impl Pretty {
             lines = closing::lines(&without_session, self.screen.width);
         }
         // In a chat, each denial was shown or was the user's.
-        let denials = closing::denials(result).filter(|_| self.chat.is_none());
+        let denials = if self.chat.is_some() { Vec::new() } else { denials::lines(result, self.agent.as_deref()) };
         // On a terminal a blank line separates the summary from the answer.
-        if self.screen.terminal && !(lines.is_empty() && denials.is_none()) {
+        if self.screen.terminal && !(lines.is_empty() && denials.is_empty()) {
             let _ = err.write_all(b"\n");
         }
-        if let Some(denials) = denials {
-            let _ = printable!("! {}", denials).styled(CAUTION).write_line(err);
+        for (index, line) in denials.iter().enumerate() {
+            let mark = if index == 0 { "! " } else { "  " };
+            let _ = printable!("{}{}", mark, line).styled(CAUTION).write_line(err);
         }
         for line in lines {
             let _ = line.styled(DIM).write_line(err);

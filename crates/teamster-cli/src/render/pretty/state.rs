@@ -6,6 +6,7 @@ use teamster::event::{MessageId, ToolId};
 use teamster::text::UntrustedText;
 
 use super::running::RunningOutput;
+use super::thinking::Thought;
 use crate::printable::Printable;
 
 /// The last line, if it can be continued.
@@ -13,15 +14,8 @@ use crate::printable::Printable;
 pub(super) enum OpenLine {
     None,
     Text,
-    /// `room` columns are free; 0 after the ellipsis.
-    Thought {
-        room: usize,
-        space: bool,
-    },
-    Call {
-        tool: ToolId,
-        columns: usize,
-    },
+    Thought(Thought),
+    Call { tool: ToolId, columns: usize },
 }
 
 /// The source of a delta. Deltas of the same source continue the same line.

@@ -194,7 +194,8 @@ fn denied_calls_are_listed_with_the_options_that_allow_them() {
     let (out, err) = streams(Format::Pretty, PAGE, &[text("1", "I may not."), end]);
     assert_eq!(out, "I may not.\n");
     assert_snapshot!(anstream::adapter::strip_str(&err).to_string(), @r"
-    ! denied by the permissions: Bash, Write (see --permission and --allow-tool)
+    ! denied by the permissions: Bash, Write
+      see --permission and --allow-tool
     claude-opus · 2 turns · 1.2k in (300 cached) / 340 out · $0.0123 · 4.2s
     session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4
     ");
@@ -227,4 +228,14 @@ fn a_notice_is_written_on_a_separate_line() {
     output.event(&result("a", Some("interrupted")), Instant::now()).unwrap();
     let page = anstream::adapter::strip_str(&paper.text()).to_string();
     assert_eq!(page, "● Bash sleep\nasked to stop\n✗ Bash sleep: interrupted\n");
+}
+
+#[test]
+fn the_titles_of_thoughts_are_shown_without_their_marks() {
+    let shown = |parts: &[&str]| pretty(&parts.iter().map(|part| thinking(part)).collect::<Vec<_>>());
+    assert_eq!(
+        shown(&["**Weighing", " options*", "*\n\nFirst A.\n\n**Deciding**\nThen B."]).trim(),
+        "✻ Weighing options First A. Deciding Then B."
+    );
+    assert_eq!(shown(&["Pass f(**kwargs) and 2 ** 3, *now*."]).trim(), "✻ Pass f(**kwargs) and 2 ** 3, *now*.");
 }

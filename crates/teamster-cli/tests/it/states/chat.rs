@@ -15,11 +15,19 @@ const CHAT: State = State {
     end: End::Killed,
 };
 
+/// The states in which no agent has a login.
+const WITHOUT_LOGIN: [&str; 1] = ["chat_no_login"];
+
 fn prepare(workspace: &Workspace, state: &State) -> std::process::Command {
     let scenario = state.scenario.replace("PROJECT", workspace.project().to_str().unwrap());
     workspace.install(state.agent, &format!("[[turns]]\nsteps = [\n{scenario}\n]\n"));
     let mut command = workspace.teamster(state.args);
     command.env("AGENT_BACKEND", state.agent);
+    if !WITHOUT_LOGIN.contains(&state.name) {
+        command.envs(
+            ["ANTHROPIC_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"].map(|key| (key, "made-up")),
+        );
+    }
     command
 }
 
@@ -162,9 +170,10 @@ fn the_lines_around_a_conversation() {
             State {
                 name: "chat_failed",
                 scenario: "{ fail = { status = 401, message = \"Invalid API key\" } }",
-                shown: &["ANTHROPIC_API_KEY\n\n> "],
+                shown: &["log in\n\n> "],
                 ..CHAT
             },
+            State { name: "chat_no_login", keys: &[], shown: &["or set ANTHROPIC_API_KEY", "ask · ~/app"], ..CHAT },
             State {
                 name: "chat_end",
                 scenario: "{ say = \"Hi.\" }",

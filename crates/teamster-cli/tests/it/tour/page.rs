@@ -11,9 +11,9 @@ use crate::workspace::Workspace;
 const HEAD: &str = "\
 # The first five minutes
 
-Read this page to see what the command looks like before you install it. Each block is what a terminal
-of 80 columns shows. A scripted agent ([fake.md](fake.md)) replaces the model, so the answers, tokens
-and costs are made up. The rest is real output.
+Read this page to see what the command looks like before you install it. Each block is what a
+terminal of 80 columns shows. A scripted agent ([fake.md](fake.md)) replaces the model, so the
+answers, tokens and costs are made up. The rest is real output.
 
 <!-- generated: cargo xtask tour -->
 ";

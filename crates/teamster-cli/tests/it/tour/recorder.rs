@@ -29,7 +29,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Waits until all texts are on the screen, and adds it as a frame at this number of seconds. It is shown for some tenths
-    /// of a second.
+    /// of a second. The texts must include the last one that appears before the agent waits, or the frame can differ.
     pub(super) fn frame(&mut self, shown: &[&str], seconds: u32, tenths: u32) {
         let what = format!("{shown:?} is on the screen");
         self.terminal.wait_until(&what, |screen| {
@@ -48,8 +48,12 @@ impl<'a> Recorder<'a> {
 
     fn add(&mut self, seconds: u32, tenths: u32) {
         let mut rows = spans(&self.terminal.screen());
-        for span in rows.iter_mut().flatten() {
-            span.text = plausible(&self.workspace.neutral(&span.text), seconds);
+        for row in &mut rows {
+            for span in &mut *row {
+                span.text = plausible(&self.workspace.neutral(&span.text), seconds);
+            }
+            // The duration of a call is removed. It is shown only if the call is slow.
+            row.retain(|span| !span.text.is_empty());
         }
         self.frames.push(Frame { rows, tenths });
     }

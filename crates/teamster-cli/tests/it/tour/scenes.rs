@@ -57,9 +57,9 @@ pub(super) fn first_run(workspace: &Workspace, page: &mut Page<'_>) -> String {
     let mut recorder = Recorder::start(workspace, &page.line(line));
     recorder.frame(&["thinking · N s"], 1, 15);
     recorder.go("go1");
-    recorder.frame(&["I run the tests first.", "running npm test"], 4, 20);
+    recorder.frame(&["I run the tests first.", "running npm test", "430 tokens"], 4, 20);
     recorder.go("go2");
-    recorder.frame(&["return a + b;", "running npm test"], 7, 25);
+    recorder.frame(&["return a + b;", "running npm test", "860 tokens"], 7, 25);
     recorder.go("go3");
     let (text, frames) = recorder.finish(8, 60);
     page.show(&text);
@@ -73,9 +73,9 @@ pub(super) fn piped(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"The change is correct: `add` returned the difference, and the tests expect the sum.\" }]\n",
     );
     page.section("A pipe");
-    page.prose("What is piped in is appended to the prompt:");
+    page.prose("`teamster run` appends standard input to the prompt:");
     page.run("git diff | teamster run 'Review this change in one sentence'");
-    page.prose("On a pipe, only the answer is left with `--output text`, and `--output ndjson` prints the events:");
+    page.prose("With `--output text`, a pipe gets only the answer. `--output ndjson` prints the events:");
     page.run("git diff | teamster run --output text 'Review this change' | tr a-z A-Z");
 }
 
@@ -109,20 +109,20 @@ pub(super) fn conversation(workspace: &Workspace, page: &mut Page<'_>) -> String
     page.section("A conversation");
     page.prose("A chat asks for permission. The prompt shows the whole call, and what each key allows:");
     let mut recorder = Recorder::start(workspace, &page.line("teamster chat"));
-    recorder.frame(&["Ctrl-D quits"], 0, 10);
+    recorder.frame(&["Ctrl-D quits", "claude · ask · ~/app"], 0, 10);
     recorder.terminal.press("Prepare a patch release");
     recorder.frame(&["> Prepare a patch release"], 0, 10);
     recorder.terminal.press("\r");
-    recorder.frame(&["thinking · N s"], 1, 10);
+    recorder.frame(&["thinking · N s", "claude · claude-opus-4-8 · ask"], 1, 10);
     recorder.go("go4");
-    recorder.frame(&["npm version patch", "allow? "], 3, 25);
+    recorder.frame(&["npm version patch", "allow? ", "430 tokens"], 3, 25);
     page.show(&recorder.terminal.text());
     page.prose("`a` allows calls like this one until the session ends, and `y` allows one call:");
     recorder.terminal.press("a\r");
     // The line of the first answer does not end after the question.
-    recorder.frame(&["npm publish --dry-run", "allow? \n"], 6, 25);
+    recorder.frame(&["npm publish --dry-run", "allow? \n", "645 tokens"], 6, 25);
     recorder.terminal.press("y\r");
-    recorder.frame(&["would upload 3 files", "claude-opus-4-8 · 4 turns"], 8, 40);
+    recorder.frame(&["would upload 3 files", "claude-opus-4-8 · 4 turns", "context 0%"], 8, 40);
     recorder.terminal.press("\u{4}");
     let (text, frames) = recorder.finish(8, 30);
     page.show(&text);
@@ -135,7 +135,7 @@ pub(super) fn resumed(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"You asked for a patch release. The version is 1.0.1, and nothing is published yet.\" }]\n",
     );
     page.section("Later");
-    page.prose("`--continue` resumes the newest conversation of the directory, and `--resume ID` with any other:");
+    page.prose("`--continue` resumes the newest conversation of the directory. `--resume ID` resumes any other:");
     page.run("teamster run --continue 'Where were we?'");
 }
 
@@ -145,7 +145,7 @@ pub(super) fn profile(workspace: &Workspace, page: &mut Page<'_>) {
         "[[turns]]\nsteps = [{ say = \"The commit adds `add`, but no test of negative numbers.\" }]\n",
     );
     page.section("A profile");
-    page.prose("`teamster config init` writes a file with every setting as a comment. Add a profile to it:");
+    page.prose("`teamster config init` writes a file with every setting as a comment. Add a profile to the file:");
     page.run("teamster config init");
     page.run(
         "cat >> ~/.config/teamster/config.toml <<END\n[profiles.review]\npermission = \"read-only\"\n\

@@ -11,6 +11,7 @@ use crate::agent::rpc::RpcError;
 use crate::protocol::Outcome;
 use teamster_types::event::{ErrorCode, Failure, SessionId, WarningCode};
 use teamster_types::request::Conversation;
+use teamster_types::text::UntrustedText;
 
 impl Client {
     pub(super) fn initialized(&mut self, result: InitializeResult, actions: &mut Actions) {
@@ -99,7 +100,7 @@ impl Client {
     pub(super) fn fail_session_by(&mut self, what: &str, error: &RpcError, actions: &mut Actions) {
         let mut classification = failure::of_response(what, error);
         if error.code == failure::AUTH_REQUIRED {
-            classification.failure.message.push_str(&self.login_hint());
+            self.add_login_hint(&mut classification.failure.message);
         }
         self.fail_session_with(classification.into(), actions);
     }
@@ -111,8 +112,13 @@ impl Client {
         self.advance(actions);
     }
 
+    /// Appends how the user can log in, as the end of the sentence.
+    pub(super) fn add_login_hint(&self, message: &mut UntrustedText) {
+        *message = format!("{}{}", message.as_str().trim_end_matches(['.', ' ']), self.login_hint()).into();
+    }
+
     /// Returns how the user can log in. The client never logs in itself: the user selects the method, and some agents store it.
-    pub(super) fn login_hint(&self) -> String {
+    fn login_hint(&self) -> String {
         let describe = |method: &AuthMethod| match &method.description {
             Some(text) if *text != method.name => format!("{} ({text})", method.name),
             _ => method.name.clone(),

@@ -108,7 +108,7 @@ impl Client {
         }
         let mut classification = failure::of_response("the prompt", error);
         if error.code == failure::AUTH_REQUIRED {
-            classification.failure.message.push_str(&self.login_hint());
+            self.add_login_hint(&mut classification.failure.message);
         }
         self.end_turn(Box::new(classification.into()), actions);
     }

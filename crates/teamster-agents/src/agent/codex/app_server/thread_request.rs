@@ -13,7 +13,7 @@ use super::super::thread::{self, Expected};
 use super::prompt_input::MISSING_PATH;
 use teamster_types::request::{Conversation, PermissionMode, ProjectTrust, RequestError, RunRequest};
 
-/// Who answers permission requests.
+/// The side that answers permission requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Approver {
     /// The caller of a session.

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use anstyle::Style;
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -222,4 +224,48 @@ fn definitions_without_an_end_are_finished_in_parts() {
         assert!(markdown.open.len() <= MAX_OPEN + definition.len());
     }
     assert_eq!(lines + markdown.finish(80).len(), 4 * MAX_OPEN / definition.len());
+}
+
+#[test]
+fn a_long_block_that_is_not_finished_is_parsed_and_shown_in_bounded_time() {
+    for unit in ["[a](", "[a](\n", "> *a\n", "| a ", "x\n"] {
+        let (start, mut markdown, mut parsed) = (Instant::now(), Markdown::default(), 0);
+        let mut lines = Vec::new();
+        for delta in 0..(90_000 / unit.len()) {
+            lines.extend(markdown.push(&Printable::prose(unit), 80));
+            parsed += usize::from(markdown.parsed_at == markdown.open.len() && !markdown.open.is_empty());
+            if delta % 20 == 0 {
+                markdown.tail(80);
+            }
+        }
+        lines.extend(markdown.finish(80));
+        let shown: String = lines.iter().map(|line| line.without_styles().as_str().to_owned()).collect();
+        let letter = unit.chars().find(|c| c.is_alphabetic()).unwrap();
+        assert_eq!(shown.matches(letter).count(), 90_000 / unit.len(), "{unit:?}");
+        // Without a limit, each line is a parse, and each delta a layout.
+        assert!(parsed < 2000, "{unit:?}: {parsed}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{unit:?}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn the_tail_is_laid_out_again_only_if_it_changes() {
+    let mut markdown = Markdown::default();
+    markdown.push(&"some text".into(), 80);
+    markdown.tail(80);
+    let laid_out = markdown.shown.as_ref().unwrap().at;
+    assert_eq!(markdown.tail(80).len(), 1);
+    assert_eq!(markdown.shown.as_ref().unwrap().at, laid_out);
+    assert_eq!(markdown.tail(16).len(), 1);
+    assert!(markdown.shown.as_ref().unwrap().at > laid_out, "the width has changed");
+    markdown.push(&"\n\n".into(), 80);
+    assert_eq!(markdown.tail(80), [], "finished lines are never shown twice");
+}
+
+#[test]
+fn a_long_code_block_in_one_delta_costs_as_much_as_its_length() {
+    let start = Instant::now();
+    let text = format!("```\n{}```\n", "x\n".repeat(1 << 19));
+    assert_eq!(lines(&[&text], 80).len(), (1 << 19) + 2);
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
