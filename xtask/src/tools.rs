@@ -12,6 +12,7 @@ const NODE_MIN: u32 = 18;
 /// The target that stands for macOS: what differs by system differs alike on both of its processors.
 pub(crate) const MACOS: &str = "x86_64-apple-darwin";
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a tool that may be installed or not")]
 pub(crate) struct Tools {
     pub(crate) nextest: bool,
     pub(crate) deny: bool,
@@ -119,6 +120,7 @@ mod tests {
             nextest: false,
             deny: false,
             macos: false,
+            valgrind: false,
             missing_rust: missing_rust(true, false),
             missing_node: missing_node(Some(16), false),
         };

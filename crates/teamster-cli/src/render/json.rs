@@ -123,7 +123,7 @@ fn needs_a_check(text: &[u8]) -> bool {
 fn append(json: &[u8], to: &mut Vec<u8>) {
     for character in String::from_utf8_lossy(json).chars() {
         if is_escaped(character) {
-            let _ = write!(to, "\\u{:04x}", u32::from(character));
+            to.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes());
         } else {
             to.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         }

@@ -24,7 +24,6 @@ pub(super) struct ErrorBody {
 pub(super) struct Item {
     #[serde(rename = "type")]
     pub(super) kind: String,
-    pub(super) text: Option<String>,
     pub(super) message: Option<String>,
     pub(super) status: Option<String>,
     /// `command_execution`

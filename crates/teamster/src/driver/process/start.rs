@@ -68,8 +68,10 @@ impl AgentProcess {
         let (supervisor, orphans, password) = (Arc::clone(&host.supervisor), host.orphans, host.password.clone());
         let recorder = host.recorder(&redactor);
         // The keeper starts while the files are written.
-        let prepared = wait_for_disk(prepare_on_thread(launch, host), cancel);
-        let (prepared, keeper) = tokio::join!(prepared, request_keeper(&supervisor, cancel));
+        let (prepared, keeper) = Box::pin(async {
+            tokio::join!(wait_for_disk(prepare_on_thread(launch, host), cancel), request_keeper(&supervisor, cancel))
+        })
+        .await;
         let Some((launch, prepared)) = prepared else {
             return Err(not_spawned(&SpawnError::Stopped));
         };
