@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_size_of_an_event_includes_its_contents() {
-        let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
+        let event = |value: Value| serde_json::from_value::<Event>(value).unwrap();
         let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 20_000]}]);
         let long = "x".repeat(10_000);
         let rows = [
