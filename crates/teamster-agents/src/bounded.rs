@@ -1,9 +1,9 @@
 //! Collections with a maximum size, for data from an agent. If a collection is full, the oldest entry is removed.
 
 use std::borrow::{Borrow, Cow};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::hash::{Hash, RandomState};
 
+use hashlink::LinkedHashMap;
 use serde_json::Value;
 
 use teamster_types::event::PermissionDenial;
@@ -23,9 +23,8 @@ const ENTRY_BYTES: usize = 128;
 /// A map from ids to values, in the order of insertion.
 #[derive(Debug)]
 pub(crate) struct Bounded<K, V> {
-    entries: HashMap<K, Entry<V>>,
-    order: BTreeMap<u64, K>,
-    next: u64,
+    /// The oldest entry is the first one.
+    entries: LinkedHashMap<K, Entry<V>, RandomState>,
     bytes: usize,
     max_entries: usize,
 }
@@ -36,33 +35,29 @@ pub(crate) type Ids<K = String> = Bounded<K, ()>;
 #[derive(Debug)]
 struct Entry<V> {
     value: V,
-    at: u64,
     bytes: usize,
 }
 
 impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
     /// Creates an empty map with this maximum number of entries.
     pub(crate) fn of(max_entries: usize) -> Self {
-        Self { entries: HashMap::new(), order: BTreeMap::new(), next: 0, bytes: 0, max_entries }
+        Self { entries: LinkedHashMap::with_hasher(RandomState::new()), bytes: 0, max_entries }
     }
 
     /// Adds or replaces an entry. `bytes` estimates the heap memory of its value. Returns the entries that were removed to make
     /// room.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<(K, V)> {
-        self.remove(&key);
         let bytes = bytes.saturating_add(2 * key.as_ref().len() + ENTRY_BYTES);
-        let mut removed = Vec::new();
-        while !self.entries.is_empty()
-            && (self.entries.len() >= self.max_entries || self.bytes.saturating_add(bytes) > MAX_BYTES)
-        {
-            let Some((_, oldest)) = self.order.first_key_value() else { break };
-            let oldest = oldest.clone();
-            removed.extend(self.remove(&oldest).map(|value| (oldest, value)));
+        if let Some(replaced) = self.entries.insert(key, Entry { value, bytes }) {
+            self.bytes -= replaced.bytes;
         }
-        self.bytes += bytes;
-        self.order.insert(self.next, key.clone());
-        self.entries.insert(key, Entry { value, at: self.next, bytes });
-        self.next += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        let mut removed = Vec::new();
+        while self.entries.len() > 1 && (self.entries.len() > self.max_entries || self.bytes > MAX_BYTES) {
+            let Some((oldest, entry)) = self.entries.pop_front() else { break };
+            self.bytes -= entry.bytes;
+            removed.push((oldest, entry.value));
+        }
         removed
     }
 
@@ -91,28 +86,22 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
     where
         K: Borrow<Q>,
     {
-        let Entry { value, at, bytes } = self.entries.remove(key)?;
-        self.order.remove(&at);
+        let Entry { value, bytes } = self.entries.remove(key)?;
         self.bytes -= bytes;
         Some(value)
     }
 
     /// Changes the estimated size of a value. Other entries may be removed to make room.
-    pub(crate) fn resize<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, bytes: usize)
+    pub(crate) fn resize<Q: AsRef<str> + Hash + Eq + ?Sized>(&mut self, key: &Q, bytes: usize)
     where
         K: Borrow<Q>,
     {
-        let Some((key, entry)) = self.entries.get_key_value(key) else { return };
-        let (key, at, before) = (key.clone(), entry.at, entry.bytes);
+        let Some(entry) = self.entries.get_mut(key) else { return };
         let bytes = bytes.saturating_add(2 * key.as_ref().len() + ENTRY_BYTES);
-        self.bytes = (self.bytes - before).saturating_add(bytes);
-        if let Some(entry) = self.entries.get_mut::<K>(&key) {
-            entry.bytes = bytes;
-        }
+        self.bytes = (self.bytes - entry.bytes).saturating_add(bytes);
+        entry.bytes = bytes;
         while self.bytes > MAX_BYTES {
-            let Some(oldest) = self.order.iter().find(|(other, _)| **other != at).map(|(_, key)| key.clone()) else {
-                break;
-            };
+            let Some(oldest) = self.entries.keys().find(|other| (*other).borrow() != key).cloned() else { break };
             self.remove::<K>(&oldest);
         }
     }
@@ -123,7 +112,7 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
 
     /// Returns the entries, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.order.values().filter_map(|key| Some((key, &self.entries.get(key)?.value)))
+        self.entries.iter().map(|(key, entry)| (key, &entry.value))
     }
 
     /// Returns the values, the oldest first.
@@ -133,9 +122,8 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
 
     /// Removes all entries and returns them, the oldest first.
     pub(crate) fn take(&mut self) -> Vec<(K, V)> {
-        let (order, mut entries) = (std::mem::take(&mut self.order), std::mem::take(&mut self.entries));
         self.bytes = 0;
-        order.into_values().filter_map(|key| entries.remove(&key).map(|entry| (key, entry.value))).collect()
+        std::iter::from_fn(|| self.entries.pop_front()).map(|(key, entry)| (key, entry.value)).collect()
     }
 }
 
