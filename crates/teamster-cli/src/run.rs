@@ -30,8 +30,8 @@ const WAITING_BATCHES: usize = 2;
 
 /// An item for the writer.
 enum Item {
-    /// Events that were ready together, with their permit for a place in the queue.
-    Events(Instant, Vec<StampedEvent>, OwnedSemaphorePermit),
+    /// Events that were ready together, with their permit for a place in the queue. Notices may split a batch.
+    Events(Instant, Vec<StampedEvent>, Arc<OwnedSemaphorePermit>),
     Notice(Printable),
     /// Updates what changes with time. The flag is cleared when the writer has taken the item.
     Tick(Arc<AtomicBool>),
@@ -157,18 +157,32 @@ async fn show(
                     break;
                 }
                 let now = Instant::now();
+                // The notices, each with the number of events before it.
                 let mut notices = Vec::new();
-                for stamped in &events {
+                for (count, stamped) in (1..).zip(&events) {
                     if let Event::Done(done) = &stamped.event {
                         code = exit::of_result(&done.result);
                         journal.add(&done.result);
                     }
-                    notices.extend(verbose.as_mut().and_then(|verbose| verbose.event(&stamped.event, now)));
+                    let notice = verbose.as_mut().and_then(|verbose| verbose.event(&stamped.event, now));
+                    notices.extend(notice.map(|notice| (count, notice)));
                 }
                 if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-                    let _ = items.send(Item::Events(now, std::mem::take(&mut events), permit));
+                    let permit = Arc::new(permit);
+                    let send = |events| _ = items.send(Item::Events(now, events, Arc::clone(&permit)));
+                    let mut sent = 0;
+                    for (count, notice) in notices {
+                        let rest = events.split_off((count - sent).min(events.len()));
+                        send(std::mem::replace(&mut events, rest));
+                        sent = count;
+                        verbose.iter_mut().flat_map(Verbose::rest).for_each(notify);
+                        notify(notice);
+                    }
+                    if !events.is_empty() {
+                        send(std::mem::take(&mut events));
+                    }
                 }
-                verbose.iter_mut().flat_map(Verbose::rest).chain(notices).for_each(notify);
+                verbose.iter_mut().flat_map(Verbose::rest).for_each(notify);
             }
             // At most one tick waits for the writer.
             _ = ticks.tick(), if is_live => {

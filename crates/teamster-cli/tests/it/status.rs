@@ -123,6 +123,11 @@ fn verbose_prints_launches_limits_and_timings_to_standard_error() {
     ] {
         assert_eq!(shown.err.matches(part).count(), 1, "{part}: {}", shown.err);
     }
+    // A notice about an event comes before the next event, also if both were ready together.
+    let mut terminal = Terminal::start(&teamster(ANSWER, &["--verbose", "hello"]), SIZES[1]);
+    assert_eq!(terminal.wait_for_exit(), 0);
+    let screen = terminal.text();
+    assert!(screen.find("claude 2.1.") < screen.find("Line") && screen.contains("claude 2.1."), "{screen}");
     let plain = ended(teamster(ANSWER, &["hello"]));
     assert!(!plain.err.contains("limits") && !shown.out.contains("limits"), "{}", plain.err);
     // A log is written beside it.
