@@ -168,19 +168,7 @@ async fn show(
                     notices.extend(notice.map(|notice| (count, notice)));
                 }
                 if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-                    let permit = Arc::new(permit);
-                    let send = |events| _ = items.send(Item::Events(now, events, Arc::clone(&permit)));
-                    let mut sent = 0;
-                    for (count, notice) in notices {
-                        let rest = events.split_off((count - sent).min(events.len()));
-                        send(std::mem::replace(&mut events, rest));
-                        sent = count;
-                        verbose.iter_mut().flat_map(Verbose::rest).for_each(notify);
-                        notify(notice);
-                    }
-                    if !events.is_empty() {
-                        send(std::mem::take(&mut events));
-                    }
+                    pass_on(std::mem::take(&mut events), notices, &mut verbose, now, permit, &items);
                 }
                 verbose.iter_mut().flat_map(Verbose::rest).for_each(notify);
             }
@@ -213,6 +201,31 @@ async fn show(
             exit::FAILURE
         }
         _ => code,
+    }
+}
+
+/// Passes a batch to the writer, with each notice after the event that it belongs to.
+fn pass_on(
+    mut events: Vec<StampedEvent>,
+    notices: Vec<(usize, Printable)>,
+    verbose: &mut Option<Verbose>,
+    now: Instant,
+    permit: OwnedSemaphorePermit,
+    items: &mpsc::UnboundedSender<Item>,
+) {
+    let permit = Arc::new(permit);
+    let mut passed = 0;
+    for (count, notice) in notices {
+        let rest = events.split_off((count - passed).min(events.len()));
+        let part = std::mem::replace(&mut events, rest);
+        passed = count;
+        let _ = items.send(Item::Events(now, part, Arc::clone(&permit)));
+        for text in verbose.iter_mut().flat_map(Verbose::rest).chain([notice]) {
+            let _ = items.send(Item::Notice(text));
+        }
+    }
+    if !events.is_empty() {
+        let _ = items.send(Item::Events(now, events, permit));
     }
 }
 
