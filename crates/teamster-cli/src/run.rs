@@ -30,8 +30,8 @@ const WAITING_BATCHES: usize = 2;
 
 /// An item for the writer.
 enum Item {
-    /// Events that were ready together, with their permit for a place in the queue.
-    Events(Instant, Vec<StampedEvent>, OwnedSemaphorePermit),
+    /// Events that were ready together, with their permit for a place in the queue. Notices may split a batch.
+    Events(Instant, Vec<StampedEvent>, Arc<OwnedSemaphorePermit>),
     Notice(Printable),
     /// Updates what changes with time. The flag is cleared when the writer has taken the item.
     Tick(Arc<AtomicBool>),
@@ -157,18 +157,20 @@ async fn show(
                     break;
                 }
                 let now = Instant::now();
+                // The notices, each with the number of events before it.
                 let mut notices = Vec::new();
-                for stamped in &events {
+                for (count, stamped) in (1..).zip(&events) {
                     if let Event::Done(done) = &stamped.event {
                         code = exit::of_result(&done.result);
                         journal.add(&done.result);
                     }
-                    notices.extend(verbose.as_mut().and_then(|verbose| verbose.event(&stamped.event, now)));
+                    let notice = verbose.as_mut().and_then(|verbose| verbose.event(&stamped.event, now));
+                    notices.extend(notice.map(|notice| (count, notice)));
                 }
                 if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-                    let _ = items.send(Item::Events(now, std::mem::take(&mut events), permit));
+                    pass_on(std::mem::take(&mut events), notices, &mut verbose, now, permit, &items);
                 }
-                verbose.iter_mut().flat_map(Verbose::rest).chain(notices).for_each(notify);
+                verbose.iter_mut().flat_map(Verbose::rest).for_each(notify);
             }
             // At most one tick waits for the writer.
             _ = ticks.tick(), if is_live => {
@@ -199,6 +201,31 @@ async fn show(
             exit::FAILURE
         }
         _ => code,
+    }
+}
+
+/// Passes a batch to the writer, with each notice after the event that it belongs to.
+fn pass_on(
+    mut events: Vec<StampedEvent>,
+    notices: Vec<(usize, Printable)>,
+    verbose: &mut Option<Verbose>,
+    now: Instant,
+    permit: OwnedSemaphorePermit,
+    items: &mpsc::UnboundedSender<Item>,
+) {
+    let permit = Arc::new(permit);
+    let mut passed = 0;
+    for (count, notice) in notices {
+        let rest = events.split_off((count - passed).min(events.len()));
+        let part = std::mem::replace(&mut events, rest);
+        passed = count;
+        let _ = items.send(Item::Events(now, part, Arc::clone(&permit)));
+        for text in verbose.iter_mut().flat_map(Verbose::rest).chain([notice]) {
+            let _ = items.send(Item::Notice(text));
+        }
+    }
+    if !events.is_empty() {
+        let _ = items.send(Item::Events(now, events, permit));
     }
 }
 

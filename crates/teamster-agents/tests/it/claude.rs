@@ -196,6 +196,20 @@ fn deltas_without_the_start_of_their_message_are_emitted() {
 }
 
 #[test]
+fn a_delta_may_have_empty_fields_of_other_kinds_or_no_type() {
+    let delta = |delta: &str| {
+        format!(r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{{delta}}}}}}}"#)
+    };
+    let events = run(&[
+        &delta(r#""type":"text_delta","text":"One","thinking":null,"partial_json":null"#),
+        &delta(r#""partial_json":null,"text":" two""#),
+        &delta(r#""type":null,"text":" three","thinking":"not this""#),
+    ]);
+    assert!(!events.iter().any(|event| matches!(event, Event::Warning(_) | Event::Thinking(_))), "{events:?}");
+    assert_eq!(result(&events).text, "One two three");
+}
+
+#[test]
 fn a_tools_input_is_unchanged_at_any_depth_and_size() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let input = format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{deep}}}"#);

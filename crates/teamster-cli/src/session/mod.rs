@@ -179,9 +179,9 @@ impl<'a> Conversation<'a> {
                     }
                     if again && exit_deadline.is_none() {
                         exit_deadline = Some(Instant::now() + exit_timeout);
-                        write_notice(&KILLING_NOTICE.into());
+                        notify(KILLING_NOTICE);
                     } else if signal == Signal::Interrupt && !self.turns.is_empty() {
-                        write_notice(&STOPPING_NOTICE.into());
+                        notify(STOPPING_NOTICE);
                     }
                 }
             }
@@ -375,4 +375,9 @@ async fn reader_closed(reader: &mut oneshot::Receiver<ReaderClosed>) {
         return;
     }
     pending::<()>().await;
+}
+
+/// Writes a notice. Standard error may be a pipe that is not read, and this thread also drives the agent, so another one waits.
+fn notify(text: &'static str) {
+    _ = std::thread::Builder::new().name("notice".to_owned()).spawn(move || write_notice(&text.into()));
 }

@@ -123,6 +123,18 @@ fn verbose_prints_launches_limits_and_timings_to_standard_error() {
     ] {
         assert_eq!(shown.err.matches(part).count(), 1, "{part}: {}", shown.err);
     }
+    // A notice about an event comes before the next event, also if both were ready together.
+    let init = r#"{"type":"system","subtype":"init","session_id":"s","claude_code_version":"2.1.9"}"#;
+    let text = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"An answer"}]}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"An answer","session_id":"s"}"#;
+    let lines = format!("{init}\n{text}\n{result}");
+    let mut batch =
+        teamster("read -r opening; read -r prompt; echo \"$LINES_READY\"; cat > /dev/null", &["-v", "hello"]);
+    let mut terminal = Terminal::start(batch.env("LINES_READY", lines), SIZES[1]);
+    assert_eq!(terminal.wait_for_exit(), 0, "{}", terminal.text());
+    let screen = terminal.text();
+    let [notice, answer] = [" · session s", "An answer"].map(|part| screen.find(part).unwrap());
+    assert!(notice < answer, "{screen}");
     let plain = ended(teamster(ANSWER, &["hello"]));
     assert!(!plain.err.contains("limits") && !shown.out.contains("limits"), "{}", plain.err);
     // A log is written beside it.

@@ -171,6 +171,7 @@ impl Attempts<'_> {
 pub(super) async fn attempt(plan: Plan, host: Host, limits: &Limits, sink: &mut EventSink, run: &RunHandle) -> Ended {
     let started = Instant::now();
     let redactor = Arc::clone(sink.redactor());
+    sink.queue.flush();
     let start = async |cancel: &CancellationToken| AgentProcess::start(plan, host, redactor, limits, cancel).await;
     let mut process = match start_within(start, limits, run).await {
         Ok(process) => process,

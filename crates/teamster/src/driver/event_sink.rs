@@ -134,6 +134,7 @@ impl EventSink {
 
     /// Emits a warning if the recording is incomplete.
     pub(super) async fn check_recording(&mut self) {
+        self.queue.flush();
         if let Some(recording) = self.recording.clone()
             && let Some(warning) = recording.problem().await
         {

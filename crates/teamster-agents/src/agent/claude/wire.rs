@@ -3,12 +3,15 @@
 //! Unknown fields are ignored, and unknown types are kept as text. A delta line is parsed once and borrows its text. Other lines
 //! are parsed again into their own struct. The order of keys varies.
 
+mod delta;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub(super) use self::delta::{DeltaKind, StreamDelta};
 use crate::agent::json_string::JsonString;
 use crate::agent::line::{self, Text, if_readable};
 use teamster_types::json::RawJson;
@@ -75,30 +78,6 @@ pub(super) enum StreamEventKind {
     ContentBlockStop,
     MessageDelta,
     MessageStop,
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct StreamDelta<'a> {
-    #[serde(default, rename = "type")]
-    pub(super) kind: DeltaKind,
-    /// The content that the delta appends. Its name depends on `kind`.
-    #[serde(borrow, alias = "thinking", alias = "partial_json")]
-    pub(super) text: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) stop_reason: Option<Text<'a>>,
-}
-
-/// The `type` of a delta.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum DeltaKind {
-    TextDelta,
-    ThinkingDelta,
-    InputJsonDelta,
-    /// A delta without content, such as a signature.
-    #[default]
     #[serde(other)]
     Other,
 }

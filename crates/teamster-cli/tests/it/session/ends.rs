@@ -3,10 +3,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
+use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
 use super::{INTERRUPTED, TURN, events, run_session, session, turn};
-use crate::command::{Running, capture, lives, wait};
+use crate::command::{Running, capture, lives, signal_to, wait};
 
 #[test]
 fn a_closed_standard_output_ends_the_session_and_no_process_remains() {
@@ -72,6 +73,26 @@ fn a_second_ctrl_c_kills_an_agent_that_ignores_the_first_and_no_process_remains(
     running.wait_for_err("press Ctrl-C again to kill it");
     running.signal(Signal::INT);
     assert_eq!(running.wait_for_exit(), Some(130));
+    assert!(!lives(&pid));
+}
+
+#[test]
+fn standard_error_that_is_not_read_does_not_keep_a_signal_from_ending_the_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let pid = directory.path().join("pid");
+    let (_unread, mut full) = std::io::pipe().unwrap();
+    ioctl_fionbio(&full, true).unwrap();
+    while full.write(&[b'x'; 512]).is_ok() {}
+    ioctl_fionbio(&full, false).unwrap();
+    let script = "echo $$ > \"$PID_FILE\"; read -r prompt; sed '$d' \"$CAPTURE\"; ";
+    let mut command = session(script, &["--grace", "100ms"]);
+    command.env("PID_FILE", &pid).stdout(Stdio::piped()).stderr(full);
+    let mut child = command.spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"{\"type\":\"send\",\"text\":\"one\"}\n").unwrap();
+    let mut events = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(events.any(|line| line.contains("\"type\":\"text\"")));
+    signal_to(&child, Signal::INT);
+    assert_eq!(wait(&mut child), Some(130));
     assert!(!lives(&pid));
 }
 

@@ -228,6 +228,7 @@ impl SessionDriver {
                     // A turn that a limit has ended is not sent again.
                     let is_accepted = turn.after != AfterTurn::SendAgain || turn.cause.is_some();
                     let cause = turn.cause.clone();
+                    sink.queue.flush();
                     self.keep_process(process, turn).await;
                     left.append(&mut self.left);
                     if is_accepted {
@@ -259,6 +260,7 @@ impl SessionDriver {
             }
             return Ok(());
         }
+        sink.queue.flush();
         let limits = &self.job.queue.request.limits;
         let order = self.process_order();
         let start = async |cancel: &CancellationToken| Box::pin(order.start(cancel)).await;

@@ -13,11 +13,11 @@ mod stopping;
 mod timer;
 mod watchdog;
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 
 use teamster_agents::protocol::{Action, AppliedAnswer, Command, Input};
 use teamster_agents::transcript::Cause;
-use teamster_process::{Exit, ProcessTree};
+use teamster_process::ProcessTree;
 use teamster_types::event::SteerId;
 use teamster_types::request::{Limits, Prompt};
 use tokio::task::yield_now;
@@ -249,7 +249,7 @@ impl<'a> TurnDriver<'a> {
                 () = self.stopping.terminated(), if self.stopping.is_signalling() => {}
                 command = next_command(&mut self.session) => self.command(command),
                 () = self.timer.alarm.reached(alarm.unwrap_or(started)), if alarm.is_some() => {
-                    if has_exited(exited.as_mut()).await {
+                    if has_exited(self.tree).await {
                         break;
                     }
                     self.alarmed(alarm.unwrap_or(started), output, reads_lines).await;
@@ -312,11 +312,11 @@ async fn next_command(session: &mut Option<SessionTurn<'_>>) -> AgentCommand {
     }
 }
 
-/// Whether the leader has exited by now.
-async fn has_exited(exited: Pin<&mut impl Future<Output = Exit>>) -> bool {
+/// Whether the leader has exited by now. A new future reads the keeper's report, even if the Tokio runtime does not know of it yet.
+async fn has_exited(tree: &ProcessTree) -> bool {
     tokio::select! {
         biased;
-        _ = exited => true,
+        _ = tree.exited() => true,
         () = std::future::ready(()) => false,
     }
 }

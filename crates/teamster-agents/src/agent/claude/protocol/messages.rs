@@ -58,18 +58,16 @@ impl StreamJson {
     }
 
     fn block_delta(&mut self, index: u32, delta: &StreamDelta<'_>, parent: Option<&str>, actions: &mut Actions) {
-        match (delta.kind, &delta.text) {
-            (DeltaKind::TextDelta, Some(text)) => self.text_delta(index, ContentKind::Text, text, parent, actions),
-            (DeltaKind::ThinkingDelta, Some(text)) => {
-                self.text_delta(index, ContentKind::Thinking, text, parent, actions);
-            }
-            (DeltaKind::InputJsonDelta, Some(json)) => {
+        match &delta.content {
+            Some((DeltaKind::Text, text)) => self.text_delta(index, ContentKind::Text, text, parent, actions),
+            Some((DeltaKind::Thinking, text)) => self.text_delta(index, ContentKind::Thinking, text, parent, actions),
+            Some((DeltaKind::InputJson, json)) => {
                 if let Some(message) = &mut self.message {
                     message.push_json(index, json);
                 }
                 actions.push(Action::Alive);
             }
-            _ => actions.push(Action::Alive),
+            None => actions.push(Action::Alive),
         }
     }
 
