@@ -7,7 +7,7 @@ use crate::ids::{
     ConversationId, Day, DeliveryId, Epoch, HostId, Json, MessageId, PermissionId, ScheduleId, Seq, Timestamp, TokenId,
     TurnId, WorkerId,
 };
-use crate::records::{DeliveryState, MessageMode, PermissionOutcome, Progress, TurnState};
+use crate::records::{ConversationState, DeliveryState, MessageMode, PermissionOutcome, Progress, TurnState};
 
 /// Stores a wrapped value as the value.
 macro_rules! wrapped {
@@ -40,13 +40,18 @@ wrapped! {
     Json: String, |json| json.as_str().into(), Self::from_store;
     Timestamp: i64, |at| at.as_millis().into(), Self::from_millis;
     Day: i32, |day| day.get().into(), Self::new;
-    Seq: i64, |seq| integer(seq.get()).into(), |number| Self::new(number.unsigned_abs());
-    Epoch: i64, |epoch| integer(epoch.get()).into(), |number| Self::new(number.unsigned_abs());
+    Seq: i64, |seq| integer(seq.get()).into(), |number| Self::new(unsigned(number));
+    Epoch: i64, |epoch| integer(epoch.get()).into(), |number| Self::new(unsigned(number));
 }
 
 /// Returns a number as `SQLite` can store it. A larger one becomes the largest.
 pub(super) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Returns a number that `integer` has stored.
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
 }
 
 /// Stores the variants of an enum as numbers.
@@ -70,6 +75,7 @@ macro_rules! codes {
 }
 
 codes! {
+    ConversationState { Idle = 0, Queued = 1, Running = 2, Waiting = 3, Paused = 4 }
     TurnState { Queued = 0, Running = 1, Done = 2, Failed = 3, Aborted = 4 }
     Progress { Nothing = 0, Text = 1, Tools = 2 }
     MessageMode { Queue = 0, Steer = 1 }

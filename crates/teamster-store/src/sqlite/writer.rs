@@ -35,8 +35,8 @@ enum Command {
 
 /// An operation that waits for the writer.
 trait Job: Send {
-    /// Runs the operation, and returns whether it has succeeded.
-    fn run(&mut self, db: &Connection, context: Context<'_>) -> bool;
+    /// Runs the operation, and returns its error.
+    fn run(&mut self, db: &Connection, context: Context<'_>) -> Option<StoreError>;
 
     /// Sends the result to the caller: the operation's, or the error of the commit.
     fn reply(self: Box<Self>, commit: Result<()>);
@@ -53,12 +53,12 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Outcome<T> + Send,
 {
-    fn run(&mut self, db: &Connection, context: Context<'_>) -> bool {
-        let Some(operation) = self.operation.take() else { return false };
+    fn run(&mut self, db: &Connection, context: Context<'_>) -> Option<StoreError> {
+        let operation = self.operation.take()?;
         let result = operation(db).map_err(|failure| context.failure("write to", failure));
-        let is_ok = result.is_ok();
+        let error = result.as_ref().err().cloned();
         self.result = Some(result);
-        is_ok
+        error
     }
 
     fn reply(self: Box<Self>, commit: Result<()>) {
@@ -141,33 +141,24 @@ fn shut_down(db: &Connection) -> rusqlite::Result<()> {
 /// Runs jobs in as few transactions as possible.
 fn run_all(db: &Connection, mut jobs: Vec<Box<dyn Job>>, context: Context<'_>) {
     while !jobs.is_empty() {
-        let rest = run_group(db, &mut jobs, context);
-        jobs = rest;
+        jobs = run_group(db, jobs, context);
     }
 }
 
 /// Runs jobs in one transaction, and returns those that were not run because the transaction was lost.
-fn run_group(db: &Connection, jobs: &mut Vec<Box<dyn Job>>, context: Context<'_>) -> Vec<Box<dyn Job>> {
-    let fail_all = |jobs: Vec<Box<dyn Job>>, error: &StoreError| {
-        jobs.into_iter().for_each(|job| job.reply(Err(error.clone())));
-    };
+fn run_group(db: &Connection, jobs: Vec<Box<dyn Job>>, context: Context<'_>) -> Vec<Box<dyn Job>> {
     if let Err(error) = db.execute_batch("BEGIN IMMEDIATE") {
-        fail_all(std::mem::take(jobs), &context.database("write to", error));
+        fail_all(jobs, &context.database("write to", error));
         return Vec::new();
     }
     let mut run = Vec::new();
-    let mut waiting = std::mem::take(jobs).into_iter();
+    let mut waiting = jobs.into_iter();
     for mut job in waiting.by_ref() {
-        let outcome = in_savepoint(db, job.as_mut(), context);
+        let lost = in_savepoint(db, job.as_mut(), context).err();
         run.push(job);
-        // After some errors SQLite has ended the whole transaction.
-        if let Err(error) = outcome {
+        if let Some(error) = lost {
             _ = db.execute_batch("ROLLBACK");
-            fail_all(run, &context.database("write to", error));
-            return waiting.collect();
-        }
-        if db.is_autocommit() {
-            fail_all(run, &StoreError::DiskFull { path: context.path.to_owned() });
+            fail_all(run, &error);
             return waiting.collect();
         }
     }
@@ -179,15 +170,24 @@ fn run_group(db: &Connection, jobs: &mut Vec<Box<dyn Job>>, context: Context<'_>
     Vec::new()
 }
 
-fn in_savepoint(db: &Connection, job: &mut dyn Job, context: Context<'_>) -> rusqlite::Result<()> {
-    db.prepare_cached("SAVEPOINT operation")?.execute([])?;
-    let is_ok = job.run(db, context);
+fn fail_all(jobs: Vec<Box<dyn Job>>, error: &StoreError) {
+    jobs.into_iter().for_each(|job| job.reply(Err(error.clone())));
+}
+
+/// Runs a job in a savepoint. An error means that the whole transaction is lost.
+fn in_savepoint(db: &Connection, job: &mut dyn Job, context: Context<'_>) -> Result<()> {
+    let execute = |sql| {
+        let done = db.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(|error| context.database("write to", error))
+    };
+    execute("SAVEPOINT operation")?;
+    let error = job.run(db, context);
+    // After some errors, such as a full disk, SQLite ends the transaction itself.
     if db.is_autocommit() {
-        return Ok(());
+        return Err(error.unwrap_or(StoreError::Closed));
     }
-    if !is_ok {
-        db.prepare_cached("ROLLBACK TO operation")?.execute([])?;
+    if error.is_some() {
+        execute("ROLLBACK TO operation")?;
     }
-    db.prepare_cached("RELEASE operation")?.execute([])?;
-    Ok(())
+    execute("RELEASE operation")
 }
