@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::records::{key, message, place};
-use super::scenarios;
+use super::suite;
 use super::world::{WIDE, World, done};
 use crate::error::{Queue, StoreError};
 use crate::ids::{ConversationId, Json, Seq, TurnId};
@@ -12,7 +12,7 @@ use crate::records::{
     Finish, MessageEdit, PageRequest, QueueLimits, Target, TurnState,
 };
 
-scenarios![
+suite![
     a_message_is_accepted_once_by_each_of_its_channel_ids,
     an_accepted_message_survives_a_restart,
     the_same_key_with_the_same_body_returns_the_same_turn,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::scenarios;
+use super::suite;
 use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
 use crate::ids::{HostId, Timestamp, WorkerId};
@@ -11,7 +11,7 @@ use crate::records::{
     TurnState,
 };
 
-scenarios![
+suite![
     turns_of_a_conversation_run_one_at_a_time_in_order,
     the_conversation_that_has_waited_longest_is_claimed_first,
     a_busy_conversation_does_not_starve_others,

@@ -65,7 +65,7 @@ impl Scenario {
 }
 
 /// Lists the scenarios of a file. A function that is not listed is an unused one, which the compiler reports.
-macro_rules! scenarios {
+macro_rules! suite {
     ($($name:ident),* $(,)?) => {
         pub(super) fn all() -> Vec<super::Scenario> {
             vec![$(super::Scenario {
@@ -75,7 +75,7 @@ macro_rules! scenarios {
         }
     };
 }
-use scenarios;
+use suite;
 
 /// Returns all scenarios.
 pub fn scenarios() -> Vec<Scenario> {
