@@ -155,10 +155,8 @@ async fn an_abort_ends_a_waiting_turn_and_is_reported_to_the_worker_of_a_running
     assert_eq!(cancel(second.turn, world).await, CancelOutcome::Ended(TurnState::Aborted));
     assert_eq!(cancel(first.turn, world).await, CancelOutcome::Requested);
     let renewed = world.store().renew(vec![lease], super::world::LEASE, world.now()).await.unwrap();
-    let requested = crate::records::Renewal::Renewed {
-        expires_at: world.now().after(super::world::LEASE),
-        abort_requested: true,
-    };
+    let requested =
+        crate::records::Renewal::Renewed { expires_at: world.now().after(super::world::LEASE), abort_requested: true };
     assert_eq!(renewed, [requested]);
     // Two turns were queued, and one abort was applied.
     assert_eq!(world.log(first.conversation).await.len(), 3);

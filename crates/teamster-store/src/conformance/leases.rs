@@ -91,10 +91,7 @@ async fn a_lease_that_is_renewed_is_not_claimed_by_others(world: &mut World) {
     for _ in 0..3 {
         world.advance(LEASE / 2).await;
         let renewed = world.store().renew(vec![lease], LEASE, world.now()).await.unwrap();
-        assert_eq!(
-            renewed,
-            [Renewal::Renewed { expires_at: world.now().after(LEASE), abort_requested: false }]
-        );
+        assert_eq!(renewed, [Renewal::Renewed { expires_at: world.now().after(LEASE), abort_requested: false }]);
         assert!(world.try_claim("v").await.is_none());
     }
 }

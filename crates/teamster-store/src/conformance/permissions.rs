@@ -127,8 +127,7 @@ async fn the_end_of_a_turn_closes_its_requests(world: &mut World) {
         assert_eq!(closed.closing.unwrap().outcome, outcome);
     }
     let kinds: Vec<_> = world.log(accepted.conversation).await.into_iter().map(|event| event.kind).collect();
-    let expected =
-        ["turn_queued", "permission_request", "permission_request", "permission_answered", "turn_finished"];
+    let expected = ["turn_queued", "permission_request", "permission_request", "permission_answered", "turn_finished"];
     assert_eq!(kinds, expected);
 }
 

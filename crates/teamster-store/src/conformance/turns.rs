@@ -118,11 +118,8 @@ async fn a_turn_that_is_handed_back_at_a_shutdown_has_lost_no_attempt(world: &mu
 async fn progress_never_decreases_within_an_attempt(world: &mut World) {
     let turn = world.accept_in("a").await.turn;
     let lease = world.claim("w").await.lease;
-    let steps = [
-        (Progress::Text, Progress::Text),
-        (Progress::Tools, Progress::Tools),
-        (Progress::Nothing, Progress::Tools),
-    ];
+    let steps =
+        [(Progress::Text, Progress::Text), (Progress::Tools, Progress::Tools), (Progress::Nothing, Progress::Tools)];
     for (progress, expected) in steps {
         world.store().append(lease, progress, Effects::default(), world.now()).await.unwrap();
         assert_eq!(world.store().turn(turn).await.unwrap().unwrap().progress, expected);

@@ -148,8 +148,7 @@ async fn retention_deletes_ended_turns_and_deliveries_but_no_channel_id(world: &
     let lease = world.claim("w").await.lease;
     world.store().finish(lease, done(), world.now()).await.unwrap();
     world.advance(LEASE).await;
-    let policy =
-        RetentionPolicy { events_before: None, max_events: None, ended_before: Some(world.now()), batch: 1 };
+    let policy = RetentionPolicy { events_before: None, max_events: None, ended_before: Some(world.now()), batch: 1 };
     let pruned = world.store().prune(policy, world.now()).await.unwrap();
     assert_eq!((pruned.turns, pruned.more), (1, true));
     assert!(!world.store().prune(policy, world.now()).await.unwrap().more);

@@ -17,7 +17,12 @@ use crate::store::ConversationStore;
 
 #[async_trait]
 impl ConversationStore for MemoryStore {
-    async fn create_conversation(&self, new: NewConversation, fork: Option<Fork>, now: Timestamp) -> Result<Conversation> {
+    async fn create_conversation(
+        &self,
+        new: NewConversation,
+        fork: Option<Fork>,
+        now: Timestamp,
+    ) -> Result<Conversation> {
         self.with(|state| {
             let copied = fork.map(|fork| state.events_of_fork(fork)).transpose()?.unwrap_or_default();
             let id = state.create(new, now)?;

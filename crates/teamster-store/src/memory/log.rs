@@ -39,9 +39,10 @@ impl LogStore for MemoryStore {
             let limit = check_limit(limit)?;
             let after: Key = match &after {
                 None => 0,
-                Some(cursor) => cursor.as_str().parse().map_err(|_| StoreError::Invalid {
-                    reason: "the cursor is not one of the feed",
-                })?,
+                Some(cursor) => cursor
+                    .as_str()
+                    .parse()
+                    .map_err(|_| StoreError::Invalid { reason: "the cursor is not one of the feed" })?,
             };
             let mut last = after;
             let mut events = Vec::new();

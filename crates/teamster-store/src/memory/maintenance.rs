@@ -127,9 +127,8 @@ impl MaintenanceStore for MemoryStore {
             let open = state.permissions.values().filter(|one| one.closing.is_none());
             let ended = |state: DeliveryState| matches!(state, DeliveryState::Failed | DeliveryState::Unknown);
             let waits = |state: DeliveryState| matches!(state, DeliveryState::Pending | DeliveryState::Sending);
-            let deliveries = |is: fn(DeliveryState) -> bool| {
-                state.deliveries.values().filter(|one| is(one.delivery.state)).count()
-            };
+            let deliveries =
+                |is: fn(DeliveryState) -> bool| state.deliveries.values().filter(|one| is(one.delivery.state)).count();
             let ready = rooms().filter_map(|(id, room)| state.ready_at(*id, room)).filter(|at| *at <= now);
             let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
             Ok(StoreStatus {
@@ -182,7 +181,8 @@ impl State {
     fn prunable(&self, id: ConversationId, policy: RetentionPolicy) -> Option<Seq> {
         let room = self.conversations.get(&id)?;
         let (seq, event) = room.events.first_key_value()?;
-        let is_active = event.turn.and_then(|turn| self.turns.get(&turn)).is_some_and(|(_, turn)| turn.ended_at.is_none());
+        let is_active =
+            event.turn.and_then(|turn| self.turns.get(&turn)).is_some_and(|(_, turn)| turn.ended_at.is_none());
         let is_old = policy.events_before.is_some_and(|before| event.at < before);
         let is_excess = policy.max_events.is_some_and(|max| room.last_seq.get().saturating_sub(seq.get()) >= max);
         (!is_active && (is_old || is_excess)).then_some(*seq)

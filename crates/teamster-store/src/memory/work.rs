@@ -168,9 +168,8 @@ impl State {
 
     fn may_claim(&self, id: ConversationId, ready_at: Timestamp, request: &ClaimRequest, now: Timestamp) -> bool {
         let Some(room) = self.conversations.get(&id) else { return false };
-        let is_same_chat = |other: &Room| {
-            other.address.channel == room.address.channel && other.address.chat == room.address.chat
-        };
+        let is_same_chat =
+            |other: &Room| other.address.channel == room.address.channel && other.address.chat == room.address.chat;
         let of_chat = self.held(now).filter(|(other, _)| is_same_chat(other)).count();
         let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|session| session.host != request.host);
         of_chat < usize::try_from(request.max_running_per_chat).unwrap_or(usize::MAX)

@@ -35,9 +35,8 @@ pub(super) fn claim(db: &Connection, request: ClaimRequest, now: Timestamp) -> O
     run(db, "UPDATE turn SET state = 1 WHERE id = ?1", [turn])?;
     let conversation = find_conversation(db, id, now)?;
     let sql = "SELECT id, host FROM session WHERE conversation = ?1 AND agent = ?2";
-    let session = first(db, sql, params![key, conversation.agent], |row| {
-        Ok(Session { id: row.get(0)?, host: row.get(1)? })
-    })?;
+    let session =
+        first(db, sql, params![key, conversation.agent], |row| Ok(Session { id: row.get(0)?, host: row.get(1)? }))?;
     let open = format!("{PERMISSIONS} WHERE turn.id = ?1 AND outcome IS NULL ORDER BY permission.key");
     let joined = "SELECT id FROM turn WHERE joined = ?1 AND state = 1 ORDER BY key";
     Ok(Some(Claim {

@@ -19,7 +19,12 @@ use crate::store::ConversationStore;
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
-    async fn create_conversation(&self, new: NewConversation, fork: Option<Fork>, now: Timestamp) -> Result<Conversation> {
+    async fn create_conversation(
+        &self,
+        new: NewConversation,
+        fork: Option<Fork>,
+        now: Timestamp,
+    ) -> Result<Conversation> {
         self.write(move |db| {
             let copied = fork.map(|fork| events_of_fork(db, fork)).transpose()?.unwrap_or_default();
             let id = new.id;
@@ -72,7 +77,12 @@ impl ConversationStore for SqliteStore {
 
     async fn conversation(&self, id: ConversationId, now: Timestamp) -> Result<Option<Conversation>> {
         self.read(move |db| {
-            first(db, &format!("{CONVERSATIONS} WHERE id = :id"), named_params! { ":now": now, ":id": id }, conversation)
+            first(
+                db,
+                &format!("{CONVERSATIONS} WHERE id = :id"),
+                named_params! { ":now": now, ":id": id },
+                conversation,
+            )
         })
         .await
     }

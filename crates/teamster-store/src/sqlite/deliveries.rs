@@ -90,11 +90,11 @@ fn ready(db: &Connection, channels: &[String], limit: i64, now: Timestamp) -> Ou
 
 fn take(db: &Connection, id: DeliveryId, claim: &DeliveryClaim, now: Timestamp) -> Outcome<ClaimedDelivery> {
     let expires_at = now.after(claim.lease_for);
-    let sql = "UPDATE delivery SET epoch = epoch + 1, attempts = attempts + 1, state = 1, worker = ?2, lease_until = ?3,
+    let sql =
+        "UPDATE delivery SET epoch = epoch + 1, attempts = attempts + 1, state = 1, worker = ?2, lease_until = ?3,
             ready_at = ?3
         WHERE id = ?1 RETURNING epoch";
-    let epoch: Epoch =
-        db.prepare_cached(sql)?.query_row(params![id, claim.worker, expires_at], |row| row.get(0))?;
+    let epoch: Epoch = db.prepare_cached(sql)?.query_row(params![id, claim.worker, expires_at], |row| row.get(0))?;
     let (_, delivery) = find_delivery(db, id)?;
     Ok(ClaimedDelivery { lease: DeliveryLease { delivery: id, epoch }, expires_at, delivery })
 }

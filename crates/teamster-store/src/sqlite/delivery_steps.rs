@@ -21,9 +21,8 @@ pub(super) fn advance(
     let lost = StoreError::DeliveryLeaseLost { delivery: lease.delivery, epoch: lease.epoch };
     let sql = "SELECT key, lease_until, conversation FROM delivery
         WHERE id = ?1 AND epoch = ?2 AND worker IS NOT NULL";
-    let found = first(db, sql, params![lease.delivery, lease.epoch], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
+    let found =
+        first(db, sql, params![lease.delivery, lease.epoch], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let (key, until, conversation): (i64, Timestamp, Option<ConversationId>) = found.ok_or_else(|| lost.clone())?;
     match step {
         DeliveryStep::Renew(_) if until <= now => return Err(lost.into()),

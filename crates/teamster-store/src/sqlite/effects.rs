@@ -74,9 +74,7 @@ pub(super) fn check_lease(db: &Connection, lease: Lease) -> Outcome<Held> {
     let sql = "SELECT conversation.key, turn.key, lease_until
         FROM conversation JOIN turn ON turn.id = conversation.running_turn
         WHERE conversation.id = ?1 AND conversation.epoch = ?2 AND running_turn = ?3";
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok(Held { conversation: row.get(0)?, turn: row.get(1)?, until: row.get(2)? })
-    };
+    let read = |row: &rusqlite::Row<'_>| Ok(Held { conversation: row.get(0)?, turn: row.get(1)?, until: row.get(2)? });
     let held = first(db, sql, params![conversation, epoch, turn], read)?;
     Ok(held.ok_or(StoreError::LeaseLost { conversation, epoch })?)
 }
@@ -94,8 +92,7 @@ pub(super) fn refresh_ready(db: &Connection, conversation: i64) -> Outcome<()> {
 
 /// Returns the conversation and the key of a turn, or `NotFound`.
 pub(super) fn turn_keys(db: &Connection, turn: TurnId) -> Outcome<(i64, i64)> {
-    let found = first(db, "SELECT conversation, key FROM turn WHERE id = ?1", [turn], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
+    let found =
+        first(db, "SELECT conversation, key FROM turn WHERE id = ?1", [turn], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(found.ok_or_else(|| StoreError::not_found(Entity::Turn, turn))?)
 }

@@ -9,9 +9,7 @@ use super::query::{first, run};
 use super::rows::{find_turn, usage};
 use super::values::integer;
 use crate::ids::Timestamp;
-use crate::records::{
-    AttemptEnd, Finish, HandBack, HandBackKind, Lease, PermissionOutcome, SessionChange, UsageEntry,
-};
+use crate::records::{AttemptEnd, Finish, HandBack, HandBackKind, Lease, PermissionOutcome, SessionChange, UsageEntry};
 
 /// Ends the running turn and releases the conversation.
 pub(super) fn finish(db: &Connection, lease: Lease, finish: Finish, now: Timestamp) -> Outcome<()> {

@@ -129,7 +129,8 @@ fn store(
 ) -> Outcome<Accepted> {
     let NewMessage { id, turn, target: _, channel_ids, idempotency, author, text, details, mode, event } = new;
     let seq = append_events(db, key, vec![event])?;
-    let sql = "INSERT INTO turn (id, conversation, message, author, text, details, mode, accepted_at, state, not_before,
+    let sql =
+        "INSERT INTO turn (id, conversation, message, author, text, details, mode, accepted_at, state, not_before,
             queued_seq)
         VALUES (:id, :conversation, :message, :author, :text, :details, :mode, :now, 0, :now, :seq)";
     run(
@@ -189,8 +190,7 @@ fn check_queues(db: &Connection, address: &ChatAddress, limits: QueueLimits) -> 
     if chat >= limits.chat {
         return Err(StoreError::QueueFull { queue: Queue::Chat, limit: limits.chat }.into());
     }
-    let total: u32 =
-        value(db, "SELECT count(*) FROM (SELECT 1 FROM turn WHERE state = 0 LIMIT ?1)", [limits.total])?;
+    let total: u32 = value(db, "SELECT count(*) FROM (SELECT 1 FROM turn WHERE state = 0 LIMIT ?1)", [limits.total])?;
     if total >= limits.total {
         return Err(StoreError::QueueFull { queue: Queue::Total, limit: limits.total }.into());
     }

@@ -40,9 +40,8 @@ impl LogStore for SqliteStore {
             if after.next() < oldest {
                 return Err(StoreError::EventsPruned { oldest }.into());
             }
-            let sql = format!(
-                "SELECT {EVENT_COLUMNS} FROM event WHERE conversation = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
-            );
+            let sql =
+                format!("SELECT {EVENT_COLUMNS} FROM event WHERE conversation = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
             Ok(EventPage { events: all(db, &sql, params![key, after, limit], event)?, last_seq })
         })
         .await

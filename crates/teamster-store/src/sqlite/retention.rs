@@ -29,8 +29,7 @@ fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome
         FROM conversation JOIN event ON event.conversation = conversation.key AND event.seq = oldest_seq
         WHERE at < :before OR last_seq - oldest_seq >= :max ORDER BY conversation.key";
     let params = named_params! { ":before": policy.events_before, ":max": max_events };
-    let candidates: Vec<(i64, Seq, Seq)> =
-        all(db, sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let candidates: Vec<(i64, Seq, Seq)> = all(db, sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let mut pruned = 0;
     for (key, oldest, last) in candidates {
         let rest = batch.unsigned_abs().saturating_sub(pruned);

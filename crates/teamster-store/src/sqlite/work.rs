@@ -15,8 +15,8 @@ use super::values::{integer, unsigned};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    BudgetDecision, BudgetLimit, BudgetStatus, Claim, ClaimRequest, Effects, Finish, HandBack, Lease, Progress, Renewal,
-    TurnState,
+    BudgetDecision, BudgetLimit, BudgetStatus, Claim, ClaimRequest, Effects, Finish, HandBack, Lease, Progress,
+    Renewal, TurnState,
 };
 use crate::store::WorkStore;
 

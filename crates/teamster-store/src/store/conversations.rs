@@ -16,7 +16,12 @@ pub trait ConversationStore: Send + Sync {
     ///
     /// Fails with `Exists` if the id or the address is in use, and with `EventsPruned` if the copy would not start with the
     /// first event.
-    async fn create_conversation(&self, new: NewConversation, fork: Option<Fork>, now: Timestamp) -> Result<Conversation>;
+    async fn create_conversation(
+        &self,
+        new: NewConversation,
+        fork: Option<Fork>,
+        now: Timestamp,
+    ) -> Result<Conversation>;
 
     /// Changes a conversation and appends to its log.
     ///

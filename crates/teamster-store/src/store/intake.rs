@@ -4,9 +4,7 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 use crate::ids::{Timestamp, TurnId};
-use crate::records::{
-    Accepted, CancelOutcome, EditOutcome, Effects, MessageEdit, NewMessage, QueueLimits, Turn,
-};
+use crate::records::{Accepted, CancelOutcome, EditOutcome, Effects, MessageEdit, NewMessage, QueueLimits, Turn};
 
 /// Accepts messages, and changes turns at a client's request.
 #[async_trait]

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::ids::{Day, Json, Timestamp, TokenId};
 use crate::records::{
-    AuditEntry, BudgetStatus, NewAuditEntry, Page, PageRequest, Pruned, RetentionPolicy, StoreStatus, Token, UsageQuery,
-    UsageRow,
+    AuditEntry, BudgetStatus, NewAuditEntry, Page, PageRequest, Pruned, RetentionPolicy, StoreStatus, Token,
+    UsageQuery, UsageRow,
 };
 
 /// Keeps API tokens and the audit log.

@@ -82,8 +82,7 @@ impl Driver {
 
     /// Compares the turns and the log of a conversation, and checks what holds for each store.
     async fn compare_log(&self, id: ConversationId, oldest: Seq, last: Seq) {
-        let turns =
-            both_lists!(self, async |store: &dyn Store, request| store.turns(id, request).await.unwrap());
+        let turns = both_lists!(self, async |store: &dyn Store, request| store.turns(id, request).await.unwrap());
         let running = turns.iter().filter(|turn| turn.state == TurnState::Running && turn.joined.is_none());
         assert!(running.count() <= 1, "two turns of a conversation run");
 

@@ -40,8 +40,7 @@ impl Driver {
             }
             Kind::Answer => {
                 let Some(id) = pick(&self.permissions, first) else { return };
-                let decision =
-                    [Decision::Allow, Decision::AllowAlways, Decision::Deny][usize::from(second % 3)];
+                let decision = [Decision::Allow, Decision::AllowAlways, Decision::Deny][usize::from(second % 3)];
                 let event = event("permission_answered", self.now);
                 let answer = Answer { id, decision, by: "bob".to_owned(), message: None, event };
                 both!(self, answer_permission(answer, self.now));
@@ -159,8 +158,7 @@ impl Driver {
             }
             Kind::AdvanceDelivery => {
                 let recent = self.delivery_leases.len().saturating_sub(2);
-                let known =
-                    if first % 4 == 0 { &self.delivery_leases[..] } else { &self.delivery_leases[recent..] };
+                let known = if first % 4 == 0 { &self.delivery_leases[..] } else { &self.delivery_leases[recent..] };
                 let Some(lease) = pick(known, first) else { return };
                 let part = u32::from(third % 3);
                 let step = match second % 10 {
