@@ -36,11 +36,12 @@ impl IntakeStore for MemoryStore {
 
     async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome> {
         self.with(|state| {
-            state.check_deliveries(&effects.deliveries)?;
-            let turn = state.turn_mut(id)?;
+            let turn = state.turn(id)?;
             let conversation = turn.conversation;
             match (turn.state, turn.joined) {
                 (TurnState::Queued, _) => {
+                    state.check_deliveries(&effects.deliveries)?;
+                    let turn = state.turn_mut(id)?;
                     turn.state = TurnState::Aborted;
                     turn.ended_at = Some(now);
                     state.apply(conversation, effects, now)?;

@@ -46,12 +46,12 @@ impl ScheduleStore for MemoryStore {
     async fn fire_schedule(&self, firing: ScheduleFiring, limits: QueueLimits, now: Timestamp) -> Result<FireOutcome> {
         self.with(|state| {
             let ScheduleFiring { id, due_at, next_at, message, effects } = firing;
-            state.check_deliveries(&effects.deliveries)?;
             let key = state.schedule_key(id);
             let found = key.and_then(|key| state.schedules.get(&key)).filter(|one| one.next_at == Some(due_at));
             let (Some(key), Some(conversation)) = (key, found.map(|one| one.conversation)) else {
                 return Ok(FireOutcome::Stale);
             };
+            state.check_deliveries(&effects.deliveries)?;
             let accepted = message.map(|message| state.accept(message, limits, now)).transpose()?;
             if let Some(schedule) = state.schedules.get_mut(&key) {
                 schedule.next_at = next_at;
