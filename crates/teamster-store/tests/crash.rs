@@ -3,7 +3,12 @@
 //! This program is the test runner and the process that is killed. A worker process accepts messages, runs their turns and sends
 //! the deliveries. After each operation it prints what the store has acknowledged. The test kills it, opens the file and compares.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "the lints take helpers of tests for library code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints take helpers of tests for library code"
+)]
 
 mod worker;
 
@@ -11,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,6 +32,9 @@ const WORKER: &str = "TEAMSTER_STORE_TEST_WORKER";
 
 /// The variable with the file of a worker process.
 const FILE: &str = "TEAMSTER_STORE_TEST_FILE";
+
+/// The time limit for a line of a worker.
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// More than any list of these tests has.
 const ALL: PageRequest = PageRequest::first(100_000);
@@ -112,22 +123,24 @@ fn survives_kills() {
 fn shares_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.db");
-    let mut workers: Vec<_> = (0..2).map(|number| start(number, &file)).collect();
+    let (sender, lines) = mpsc::channel();
+    let mut workers = Vec::new();
+    for number in 0..2_u64 {
+        let (child, output) = start(number, &file);
+        let sender = sender.clone();
+        thread::spawn(move || output.lines().map_while(Result::ok).for_each(|line| _ = sender.send((number, line))));
+        workers.push(child);
+    }
+    drop(sender);
     let mut acknowledged = Acknowledged::default();
-    for (_, output) in &mut workers {
-        let mut line = String::new();
-        for _ in 0..150 {
-            line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "a worker has ended by itself");
-            acknowledged.learn(&line);
-        }
+    let mut counts = BTreeMap::<u64, u32>::new();
+    while counts.len() < 2 || counts.values().any(|count| *count < 150) {
+        let (number, line) = lines.recv_timeout(LIMIT).expect("a worker makes no progress");
+        *counts.entry(number).or_default() += 1;
+        acknowledged.learn(&line);
     }
-    for (child, _) in &mut workers {
-        kill(child);
-    }
-    for (_, output) in workers {
-        output.lines().map_while(Result::ok).for_each(|line| acknowledged.learn(&line));
-    }
+    workers.iter_mut().for_each(kill);
+    lines.iter().for_each(|(_, line)| acknowledged.learn(&line));
     runtime().block_on(check(&file, &acknowledged));
 }
 
@@ -141,7 +154,7 @@ async fn check(file: &Path, acknowledged: &Acknowledged) {
         *answered.entry(delivery.turn.unwrap()).or_default() += 1;
     }
     let (mut known, mut done) = (BTreeSet::new(), BTreeSet::new());
-    let conversations = store.conversations(ConversationFilter::default(), ALL, worker::now(0)).await.unwrap();
+    let conversations = store.conversations(ConversationFilter::default(), ALL, worker::now()).await.unwrap();
     for conversation in conversations.items {
         let log = store.events(conversation.id, Seq::START, 100_000).await.unwrap();
         let numbers: Vec<_> = log.events.iter().map(|event| event.seq.get()).collect();

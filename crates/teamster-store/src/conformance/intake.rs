@@ -9,7 +9,7 @@ use crate::error::{Queue, StoreError};
 use crate::ids::{ConversationId, Json, Seq, TurnId};
 use crate::records::{
     Accepted, CancelOutcome, ConversationFilter, ConversationPatch, ConversationState, EditOutcome, Effects, EndState,
-    Finish, MessageEdit, PageRequest, QueueLimits, Target, TurnState,
+    Finish, IdempotencyKey, MessageEdit, PageRequest, QueueLimits, Target, TurnState,
 };
 
 suite![
@@ -72,7 +72,7 @@ async fn the_same_key_with_another_body_is_refused(world: &mut World) {
     assert!(matches!(refused, Err(StoreError::IdempotencyMismatch { ref key }) if key == "k"), "{refused:?}");
     assert_eq!(world.log(accepted.conversation).await.len(), 1);
     // Another caller's key of the same name is another key.
-    other.idempotency.as_mut().unwrap().scope = "other".to_owned();
+    other.idempotency = Some(IdempotencyKey { scope: "other".to_owned(), ..key("k", 2) });
     world.accept(other).await;
 }
 

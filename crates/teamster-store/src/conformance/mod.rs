@@ -1,4 +1,4 @@
-//! The suite that each implementation of [`Store`] passes.
+//! The suite that each implementation of [`Store`](crate::Store) passes.
 //!
 //! An implementation provides a [`Subject`]. Its tests run every [`scenarios`] entry on it, and compare it with the model by
 //! random operations ([`stateful`]).
@@ -16,6 +16,7 @@ mod log;
 mod permissions;
 mod records;
 pub mod stateful;
+mod subject;
 mod turns;
 mod upkeep;
 mod world;
@@ -23,31 +24,8 @@ mod world;
 use std::future::Future;
 use std::pin::Pin;
 
-use async_trait::async_trait;
-
-use crate::ids::Timestamp;
-use crate::store::Store;
+pub use subject::{Instance, Subject};
 pub use world::World;
-
-/// An implementation under test.
-#[async_trait]
-pub trait Subject: Send + Sync {
-    /// Creates an empty store.
-    async fn create(&self) -> Box<dyn Instance>;
-}
-
-/// A store under test.
-#[async_trait]
-pub trait Instance: Send + Sync {
-    /// Returns the store.
-    fn store(&self) -> &dyn Store;
-
-    /// Closes the store and opens it again. A store in memory does nothing.
-    async fn reopen(&mut self);
-
-    /// Sets the clock of the store. A store that uses the times of its callers does nothing.
-    async fn set_clock(&mut self, _now: Timestamp) {}
-}
 
 /// A test that each implementation passes.
 #[derive(Clone, Copy, Debug)]

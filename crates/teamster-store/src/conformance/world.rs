@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::Instance;
 use super::records::{message, place};
+use super::subject::Instance;
 use crate::ids::{ConversationId, HostId, Seq, Timestamp, WorkerId};
 use crate::records::{
     Accepted, AcceptedTurn, AttemptEnd, Claim, ClaimRequest, Effects, EndState, Event, Finish, NewEvent, NewMessage,

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use teamster_store::{
     AttemptEnd, ChatAddress, ClaimRequest, ConversationId, DeliveryId, Effects, EndState, Finish, HostId,
@@ -12,14 +12,15 @@ use teamster_store::{
 };
 use uuid::Uuid;
 
-/// The length of a lease. Each step of a worker moves its clock by one millisecond.
+/// The length of a lease.
 const LEASE: Duration = Duration::from_millis(500);
 
 /// The steps of a worker. The test kills it long before the last one.
 const STEPS: u64 = 1_000_000;
 
-pub(crate) fn now(step: u64) -> Timestamp {
-    Timestamp::from_millis(1_800_000_000_000 + i64::try_from(step).unwrap())
+pub(crate) fn now() -> Timestamp {
+    let elapsed = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    Timestamp::from_millis(i64::try_from(elapsed.as_millis()).unwrap())
 }
 
 /// Runs steps. Several tasks use the store, so that operations share transactions.
@@ -28,9 +29,7 @@ pub(crate) async fn run(number: u64, file: PathBuf) {
     let store = SqliteStore::open(file, options).await.unwrap();
     let accepting = tokio::spawn(accept_all(store.clone(), number));
     for step in 0..STEPS {
-        // The worker of a later round finds the leases of the earlier ones expired.
-        let now = now(number * 1_000_000 + step);
-        if let Err(error) = turn(&store, number, step, now).await {
+        if let Err(error) = turn(&store, number, step, now()).await {
             assert!(matches!(error, StoreError::LeaseLost { .. }), "{error:?}");
         }
         tokio::task::yield_now().await;
@@ -50,7 +49,7 @@ fn id(number: u64, kind: u64, step: u64) -> Uuid {
 
 async fn accept_all(store: SqliteStore, number: u64) {
     for step in 0..STEPS {
-        let now = now(number * 1_000_000 + step);
+        let now = now();
         let turn = TurnId::new(id(number, 1, step));
         let chat = (step % 5).to_string();
         let conversation = NewConversation {

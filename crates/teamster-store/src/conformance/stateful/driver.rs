@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::super::Instance;
 use super::super::records::{delivery, event, key, message, place};
+use super::super::subject::Instance;
 use super::super::world::LEASE;
-use super::{Kind, Operation};
+use super::operation::{Kind, Operation};
 use crate::error::{Result, StoreError};
 use crate::ids::{
     ConversationId, DeliveryId, HostId, Json, PermissionId, ScheduleId, Seq, Timestamp, TurnId, WorkerId,
@@ -99,7 +99,7 @@ impl Driver {
         Uuid::from_u128(self.last_id)
     }
 
-    /// Returns an id that was used before if the number says so.
+    /// Returns an id that was used before for some numbers.
     pub(super) fn id_or<T: Copy>(&mut self, known: &[T], number: u8, make: fn(Uuid) -> T) -> T {
         match pick(known, number).filter(|_| number % 16 == 15) {
             Some(known) => known,
@@ -113,7 +113,7 @@ impl Driver {
         let not_before = self.now.after(Duration::from_secs(u64::from(number % 3)));
         let mut new = delivery(id, chat, not_before);
         // A small set of keys makes repeated ones common.
-        if number % 4 == 0 {
+        if number.is_multiple_of(4) {
             new.key = format!("key-{}", number % 32);
         }
         new.id = self.id_or(&self.deliveries.clone(), number, DeliveryId::new);
@@ -128,7 +128,8 @@ impl Driver {
         event.turn = lease.map(|lease| lease.turn);
         let events = vec![event; usize::from(number % 3)];
         let conversation = lease.map(|lease| lease.conversation);
-        let deliveries = if number % 5 == 0 { vec![self.new_delivery(number, conversation)] } else { Vec::new() };
+        let deliveries =
+            if number.is_multiple_of(5) { vec![self.new_delivery(number, conversation)] } else { Vec::new() };
         Effects { events, deliveries }
     }
 
@@ -156,10 +157,10 @@ impl Driver {
             }
             Kind::PutSchedule | Kind::FireSchedule => self.schedule(kind, first, second, third).await,
             Kind::Prune => {
-                let before = |number: u8| (number % 3 == 0).then_some(self.now);
+                let before = |number: u8| number.is_multiple_of(3).then_some(self.now);
                 let policy = RetentionPolicy {
                     events_before: before(first),
-                    max_events: (first % 2 == 0).then_some(u64::from(third % 8)),
+                    max_events: first.is_multiple_of(2).then_some(u64::from(third % 8)),
                     ended_before: before(second),
                     batch: u32::from(third % 6),
                 };
@@ -173,14 +174,14 @@ impl Driver {
     async fn accept(&mut self, first: u8, second: u8, third: u8) {
         let (conversation, id, turn) = (self.id(), self.id(), self.id());
         let (chat, thread) = [("a", ""), ("a", "t"), ("b", ""), ("c", "")][usize::from(first % 4)];
-        let target = match pick(&self.conversations, second).filter(|_| second % 3 == 0) {
+        let target = match pick(&self.conversations, second).filter(|_| second.is_multiple_of(3)) {
             Some(known) => Target::Existing(known),
             None => Target::Address(place(conversation, chat, thread)),
         };
         let mut new = message(target, id, turn, self.now);
         new.channel_ids = (0..third % 3).map(|number| format!("m-{}", (second ^ number) % 12)).collect();
-        new.idempotency = (third % 4 == 0).then(|| key(&format!("k-{}", first % 4), second % 2));
-        new.mode = if third % 2 == 0 { MessageMode::Queue } else { MessageMode::Steer };
+        new.idempotency = third.is_multiple_of(4).then(|| key(&format!("k-{}", first % 4), second % 2));
+        new.mode = if third.is_multiple_of(2) { MessageMode::Queue } else { MessageMode::Steer };
         let limits = QueueLimits { chat: 4, total: 7 };
         let accepted = both!(self, accept(new, limits, self.now));
         self.learn(accepted);
@@ -202,10 +203,10 @@ impl Driver {
             Kind::Update => {
                 let agent = ["claude", "codex"][usize::from(second % 2)];
                 let patch = ConversationPatch {
-                    agent: (second % 3 == 0).then(|| agent.to_owned()),
-                    title: (second % 4 == 0).then(|| (third % 2 == 0).then(|| "Title".to_owned())),
-                    settings: (second % 5 == 0).then(Json::empty),
-                    expected_version: (third % 4 == 0).then_some(u64::from(third % 3)),
+                    agent: second.is_multiple_of(3).then(|| agent.to_owned()),
+                    title: second.is_multiple_of(4).then(|| third.is_multiple_of(2).then(|| "Title".to_owned())),
+                    settings: second.is_multiple_of(5).then(Json::empty),
+                    expected_version: third.is_multiple_of(4).then_some(u64::from(third % 3)),
                 };
                 both!(self, update_conversation(id, patch, effects, self.now));
             }
@@ -224,7 +225,7 @@ impl Driver {
         let at = self.now.after(Duration::from_secs(u64::from(third % 4)));
         if matches!(kind, Kind::PutSchedule) {
             let Some(conversation) = pick(&self.conversations, first) else { return };
-            let known = pick(&self.schedules, second).filter(|_| second % 2 == 0);
+            let known = pick(&self.schedules, second).filter(|_| second.is_multiple_of(2));
             let id = known.map_or_else(|| ScheduleId::new(self.id()), |(id, ..)| id);
             let new = NewSchedule { id, conversation, body: Json::empty(), next_at: Some(at) };
             if both!(self, put_schedule(new, self.now)).is_some() {
@@ -238,8 +239,8 @@ impl Driver {
         let firing = ScheduleFiring {
             id,
             due_at,
-            next_at: (second % 2 == 0).then_some(at),
-            message: (second % 3 != 0).then_some(new),
+            next_at: second.is_multiple_of(2).then_some(at),
+            message: (!second.is_multiple_of(3)).then_some(new),
             effects: self.effects(third, None),
         };
         self.schedules.push((id, conversation, at));

@@ -6,55 +6,16 @@
 
 mod compare;
 mod driver;
+mod operation;
 mod work;
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::memory::MemoryStore;
 use driver::Driver;
-
-/// An operation and the numbers from which its input is made.
-#[derive(Clone, Copy, Debug)]
-pub struct Operation {
-    kind: Kind,
-    first: u8,
-    second: u8,
-    third: u8,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Advance,
-    Accept,
-    Edit,
-    Cancel,
-    Requeue,
-    Claim,
-    Renew,
-    StartAttempt,
-    Append,
-    Join,
-    Reserve,
-    Finish,
-    HandBack,
-    ExpireLeases,
-    RequestPermission,
-    Answer,
-    ClosePermissions,
-    Enqueue,
-    ClaimDeliveries,
-    AdvanceDelivery,
-    RetryDelivery,
-    PutSchedule,
-    FireSchedule,
-    Update,
-    Resume,
-    Fork,
-    Delete,
-    Prune,
-    Reopen,
-}
+use operation::Kind;
+pub use operation::Operation;
 
 /// Makes sequences of operations.
 pub fn operations(largest: usize) -> impl Strategy<Value = Vec<Operation>> {

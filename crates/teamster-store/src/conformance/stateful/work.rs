@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::records::event;
 use super::super::world::LEASE;
 use super::driver::{Driver, both, host, pick, worker};
-use super::{Kind, Operation};
+use super::operation::{Kind, Operation};
 use crate::ids::{Day, Json, PermissionId};
 use crate::records::{
     Answer, AttemptEnd, BudgetLimit, ClaimRequest, Decision, DeliveryClaim, DeliveryStep, EndState, Finish, HandBack,
@@ -51,7 +51,7 @@ impl Driver {
             _ => {
                 // The latest lease is the likely choice, an old one the interesting one.
                 let recent = self.leases.len().saturating_sub(3);
-                let known = if first % 4 == 0 { &self.leases[..] } else { &self.leases[recent..] };
+                let known = if first.is_multiple_of(4) { &self.leases[..] } else { &self.leases[recent..] };
                 let Some(lease) = pick(known, first) else { return };
                 self.run_leased(kind, lease, second, third).await;
             }
@@ -116,8 +116,9 @@ impl Driver {
     }
 
     fn closings(&self, number: u8) -> Vec<PermissionClosing> {
-        let outcome = if number % 2 == 0 { PermissionOutcome::TimedOut } else { PermissionOutcome::WorkerLost };
-        let event = (number % 3 != 0).then(|| event("permission_answered", self.now));
+        let outcome =
+            if number.is_multiple_of(2) { PermissionOutcome::TimedOut } else { PermissionOutcome::WorkerLost };
+        let event = (!number.is_multiple_of(3)).then(|| event("permission_answered", self.now));
         let ids = [pick(&self.permissions, number), self.permissions.last().copied()];
         ids.into_iter().flatten().map(|id| PermissionClosing { id, outcome, event: event.clone() }).collect()
     }
@@ -133,8 +134,8 @@ impl Driver {
             }
         };
         let usage = Usage { input_tokens: 3, output_tokens: 2, cost_micros: u64::from(third) };
-        let usage = (third % 3 != 0).then_some(UsageEntry { day: day(third), agent, usage });
-        let closings = if second % 2 == 0 { self.closings(third) } else { Vec::new() };
+        let usage = (!third.is_multiple_of(3)).then_some(UsageEntry { day: day(third), agent, usage });
+        let closings = if second.is_multiple_of(2) { self.closings(third) } else { Vec::new() };
         AttemptEnd { session, usage, closings, effects: self.effects(third, Some(lease)) }
     }
 
@@ -142,7 +143,7 @@ impl Driver {
         let Operation { kind, first, second, third } = operation;
         match kind {
             Kind::Enqueue => {
-                let conversation = pick(&self.conversations, second).filter(|_| second % 2 == 0);
+                let conversation = pick(&self.conversations, second).filter(|_| second.is_multiple_of(2));
                 let new = vec![self.new_delivery(first, conversation), self.new_delivery(third, None)];
                 both!(self, enqueue(new, self.now));
             }
@@ -158,20 +159,21 @@ impl Driver {
             }
             Kind::AdvanceDelivery => {
                 let recent = self.delivery_leases.len().saturating_sub(2);
-                let known = if first % 4 == 0 { &self.delivery_leases[..] } else { &self.delivery_leases[recent..] };
+                let known =
+                    if first.is_multiple_of(4) { &self.delivery_leases[..] } else { &self.delivery_leases[recent..] };
                 let Some(lease) = pick(known, first) else { return };
                 let part = u32::from(third % 3);
                 let step = match second % 10 {
                     0 => DeliveryStep::Renew(LEASE),
                     1..=3 => DeliveryStep::PartStarted(part),
-                    4 | 5 => DeliveryStep::PartSent(part, (third % 2 == 0).then(|| "m".to_owned())),
+                    4 | 5 => DeliveryStep::PartSent(part, third.is_multiple_of(2).then(|| "m".to_owned())),
                     6 => DeliveryStep::PartNotSent(part),
                     7 => DeliveryStep::Sent,
                     8 => {
                         let later = self.now.after(Duration::from_secs(u64::from(third % 5)));
                         DeliveryStep::Retry(later, "503".to_owned())
                     }
-                    _ if third % 2 == 0 => DeliveryStep::Failed("403".to_owned()),
+                    _ if third.is_multiple_of(2) => DeliveryStep::Failed("403".to_owned()),
                     _ => DeliveryStep::Unknown("timeout".to_owned()),
                 };
                 let effects = self.effects(third, None);
