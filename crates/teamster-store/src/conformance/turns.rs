@@ -70,12 +70,12 @@ async fn a_retried_turn_waits_until_its_time_and_keeps_its_place(world: &mut Wor
     let first = world.accept_in("a").await;
     world.accept_in("a").await;
     let claim = world.claim("w").await;
-    let delay = Duration::from_secs(5);
-    hand_back(world, claim.lease, HandBackKind::Retry(world.now().after(delay))).await;
+    let (delay, moment) = (Duration::from_secs(5), Duration::from_millis(1));
+    hand_back(world, claim.lease, HandBackKind::Retry(world.now().after(delay + moment))).await;
     assert_eq!(state(world, first.conversation).await, ConversationState::Queued);
-    world.advance(delay - Duration::from_millis(1)).await;
+    world.advance(delay).await;
     assert!(world.try_claim("w").await.is_none());
-    world.advance(Duration::from_millis(1)).await;
+    world.advance(moment).await;
     let again = world.claim("w").await;
     assert_eq!((again.lease.turn, again.interrupted), (first.turn, false));
 }
@@ -182,9 +182,9 @@ async fn a_session_belongs_to_its_agent(world: &mut World) {
     }
 }
 
-fn usage(cost_micros: u64) -> Option<UsageEntry> {
+fn usage(cost_micros: u64) -> UsageEntry {
     let usage = Usage { input_tokens: 10, output_tokens: 1, cost_micros };
-    Some(UsageEntry { day: Day::new(5), agent: "claude".to_owned(), usage })
+    UsageEntry { day: Day::new(5), agent: "claude".to_owned(), usage }
 }
 
 async fn a_budget_counts_costs_and_reservations_of_all_workers(world: &mut World) {
@@ -207,7 +207,7 @@ async fn a_budget_counts_costs_and_reservations_of_all_workers(world: &mut World
     let wide = store.budget("wide".to_owned(), day).await.unwrap();
     assert_eq!(wide.reserved_micros, 1);
     let mut end = done();
-    end.attempt.usage = usage(30);
+    end.attempt.usage = Some(usage(30));
     store.finish(first, end, now).await.unwrap();
     assert_eq!(reserve(second, now).await, BudgetDecision::Reserved);
     let status = store.budget("all".to_owned(), day).await.unwrap();
@@ -219,7 +219,7 @@ async fn usage_is_kept_by_day_agent_conversation_and_author(world: &mut World) {
     let accepted = world.accept_in("a").await;
     let lease = world.claim("w").await.lease;
     let mut attempt = plain_end();
-    attempt.usage = usage(7);
+    attempt.usage = Some(usage(7));
     let back = HandBack { kind: HandBackKind::Retry(world.now()), attempt: attempt.clone() };
     world.store().hand_back(lease, back, world.now()).await.unwrap();
     let lease = world.claim("w").await.lease;

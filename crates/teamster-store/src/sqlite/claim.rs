@@ -13,13 +13,13 @@ use crate::ids::{ConversationId, Epoch, Timestamp, TurnId, WorkerId};
 use crate::records::{Claim, ClaimRequest, Lease, Renewal, Session};
 
 /// Claims the conversation that has waited longest.
-pub(super) fn claim(db: &Connection, request: ClaimRequest, now: Timestamp) -> Outcome<Option<Claim>> {
+pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> Outcome<Option<Claim>> {
     let sql = "SELECT count(*) FROM conversation WHERE worker = ?1 AND lease_until > ?2";
     let own: u32 = value(db, sql, params![request.worker, now])?;
     if own >= request.max_running {
         return Ok(None);
     }
-    let Some((key, id, interrupted)) = candidate(db, &request, now)? else { return Ok(None) };
+    let Some((key, id, interrupted)) = candidate(db, request, now)? else { return Ok(None) };
     let expires_at = now.after(request.lease_for);
     let head = "SELECT id FROM turn WHERE conversation = ?1 AND state = 0 ORDER BY key LIMIT 1";
     let turn = match interrupted {

@@ -46,8 +46,8 @@ pub(super) fn advance(
                 WHERE key = ?1";
             run(db, sql, params![key, at, error])?;
         }
-        DeliveryStep::Failed(error) => end(db, key, DeliveryState::Failed, Some(error), now)?,
-        DeliveryStep::Unknown(error) => end(db, key, DeliveryState::Unknown, Some(error), now)?,
+        DeliveryStep::Failed(error) => end(db, key, DeliveryState::Failed, Some(&error), now)?,
+        DeliveryStep::Unknown(error) => end(db, key, DeliveryState::Unknown, Some(&error), now)?,
     }
     let sql = "SELECT key FROM conversation WHERE id = ?1";
     match first(db, sql, [conversation], |row| row.get(0))? {
@@ -79,7 +79,7 @@ fn set_part(db: &Connection, key: i64, step: DeliveryStep) -> Outcome<()> {
     Ok(())
 }
 
-fn end(db: &Connection, key: i64, state: DeliveryState, error: Option<String>, now: Timestamp) -> Outcome<()> {
+fn end(db: &Connection, key: i64, state: DeliveryState, error: Option<&str>, now: Timestamp) -> Outcome<()> {
     let sql = "UPDATE delivery SET state = ?2, error = ?3, ended_at = ?4, worker = NULL, lease_until = NULL,
             ready_at = NULL
         WHERE key = ?1";

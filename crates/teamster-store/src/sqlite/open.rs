@@ -11,7 +11,7 @@ use super::failure::{Context, Failure};
 use super::writer::WAL_LIMIT_BYTES;
 use crate::error::{Result, StoreError};
 
-/// Marks a file as a store of Teamster: "TmSt" in ASCII.
+/// Marks a file as a store of Teamster: `TmSt` in ASCII.
 const APPLICATION_ID: i32 = 0x546d_5374;
 
 /// The schemas in order. A release that changes the schema adds one; it never changes an earlier one.
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn network_file_systems_are_known_by_their_numbers() {
         assert_eq!(network_kind(0x6969), Some("NFS"));
-        assert_eq!(network_kind(i128::from(0xff53_4d42_u32 as i32)), Some("CIFS"));
+        assert_eq!(network_kind(i128::from(0xff53_4d42_u32.cast_signed())), Some("CIFS"));
         assert_eq!(network_kind(0xef53), None);
     }
 }

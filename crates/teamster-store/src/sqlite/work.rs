@@ -23,7 +23,7 @@ use crate::store::WorkStore;
 #[async_trait]
 impl WorkStore for SqliteStore {
     async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>> {
-        self.write(move |db| claim(db, request, now)).await
+        self.write(move |db| claim(db, &request, now)).await
     }
 
     async fn renew(&self, leases: Vec<Lease>, lease_for: Duration, now: Timestamp) -> Result<Vec<Renewal>> {

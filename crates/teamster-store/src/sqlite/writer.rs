@@ -166,12 +166,16 @@ fn run_group(db: &Connection, jobs: Vec<Box<dyn Job>>, context: Context<'_>) -> 
         _ = db.execute_batch("ROLLBACK");
         context.database("write to", error)
     });
-    run.into_iter().for_each(|job| job.reply(commit.clone()));
+    for job in run {
+        job.reply(commit.clone());
+    }
     Vec::new()
 }
 
 fn fail_all(jobs: Vec<Box<dyn Job>>, error: &StoreError) {
-    jobs.into_iter().for_each(|job| job.reply(Err(error.clone())));
+    for job in jobs {
+        job.reply(Err(error.clone()));
+    }
 }
 
 /// Runs a job in a savepoint. An error means that the whole transaction is lost.
