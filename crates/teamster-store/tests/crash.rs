@@ -140,7 +140,9 @@ fn shares_a_file() {
         acknowledged.learn(&line);
     }
     workers.iter_mut().for_each(kill);
-    lines.iter().for_each(|(_, line)| acknowledged.learn(&line));
+    for (_, line) in lines {
+        acknowledged.learn(&line);
+    }
     runtime().block_on(check(&file, &acknowledged));
 }
 

@@ -1,7 +1,5 @@
 //! Faults of files: what the store refuses, and what its errors advise.
 
-#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
