@@ -10,7 +10,8 @@ use std::hint::black_box;
 use bytes::BufMut as _;
 use teamster::agent::protocol::{Action, Input, Protocol};
 use teamster::agent::transcript::Transcript;
-use teamster::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
+use teamster::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
+use teamster::request::AgentInterface;
 use teamster::{Event, RunRequest};
 use teamster_process::LineFramer;
 
@@ -37,15 +38,15 @@ fn recorded(capture: &str) -> Vec<u8> {
 
 /// The protocol of a run, at its start.
 fn protocol(capture: &str) -> Box<dyn Protocol> {
-    let acp = Acp::any();
     let agent: &dyn Agent = match capture.split_once('/').unwrap().0 {
         "claude" => &Claude,
         "codex" => &Codex,
         "gemini" => &Gemini,
-        "opencode" => &OpenCode,
-        _ => &acp,
+        _ => &OpenCode,
     };
-    let mut protocol = agent.plan(&RunRequest::new("recorded")).unwrap().protocol;
+    let mut request = RunRequest::new("recorded");
+    request.interface = AgentInterface::Exec;
+    let mut protocol = agent.plan(&request).unwrap().protocol;
     protocol.handle(Input::Started, &mut Vec::new());
     protocol
 }

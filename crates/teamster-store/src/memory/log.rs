@@ -1,0 +1,61 @@
+//! Turns and events in the model.
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use super::state::{Key, check_limit, page};
+use crate::error::{Result, StoreError};
+use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
+use crate::records::{EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
+use crate::store::LogStore;
+
+#[async_trait]
+impl LogStore for MemoryStore {
+    async fn turn(&self, id: TurnId) -> Result<Option<Turn>> {
+        self.with(|state| Ok(state.turns.get(&id).map(|(_, turn)| turn.clone())))
+    }
+
+    async fn turns(&self, conversation: ConversationId, request: PageRequest) -> Result<Page<Turn>> {
+        self.with(|state| {
+            state.room(conversation)?;
+            page(state.turns_of(conversation).into_iter().map(|(key, turn)| (key, turn.clone())), &request)
+        })
+    }
+
+    async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
+        self.with(|state| {
+            let limit = check_limit(limit)?;
+            let room = state.room(conversation)?;
+            if after.next() < room.oldest_seq {
+                return Err(StoreError::EventsPruned { oldest: room.oldest_seq });
+            }
+            let events = room.events.range(after.next()..).take(limit).map(|(_, event)| event.clone()).collect();
+            Ok(EventPage { events, last_seq: room.last_seq })
+        })
+    }
+
+    async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage> {
+        self.with(|state| {
+            let limit = check_limit(limit)?;
+            let after: Key = match &after {
+                None => 0,
+                Some(cursor) => cursor
+                    .as_str()
+                    .parse()
+                    .map_err(|_| StoreError::Invalid { reason: "the cursor is not one of the feed" })?,
+            };
+            let mut last = after;
+            let mut events = Vec::new();
+            for (position, (conversation, seq)) in state.feed.range(after.saturating_add(1)..).take(limit) {
+                last = *position;
+                let event = state.conversations.get(conversation).and_then(|room| room.events.get(seq));
+                events.extend(event.cloned().map(|event| FeedEvent { conversation: *conversation, event }));
+            }
+            Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
+        })
+    }
+
+    async fn feed_end(&self) -> Result<FeedCursor> {
+        self.with(|state| Ok(FeedCursor::new(state.last_position.to_string())))
+    }
+}

@@ -1,0 +1,37 @@
+//! The data that goes into the store and comes out of it. It has no behavior.
+
+mod access;
+mod conversation;
+mod delivery;
+mod message;
+mod page;
+mod permission;
+mod schedule;
+mod turn;
+mod usage;
+mod work;
+
+pub use access::{AuditEntry, NewAuditEntry, Token};
+pub use conversation::{
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, NewConversation, Session,
+};
+pub use delivery::{
+    ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
+    NewDelivery, PartState,
+};
+pub use message::{
+    Accepted, AcceptedTurn, EditOutcome, IdempotencyKey, Message, MessageEdit, MessageMode, NewMessage, QueueLimits,
+    Target,
+};
+pub use page::{Effects, Event, EventPage, FeedEvent, FeedPage, NewEvent, Page, PageRequest};
+pub use permission::{
+    Answer, AnswerOutcome, Closing, Decision, NewPermission, Permission, PermissionClosing, PermissionFilter,
+    PermissionOutcome,
+};
+pub use schedule::{FireOutcome, NewSchedule, Schedule, ScheduleFilter, ScheduleFiring};
+pub use turn::{CancelOutcome, EndState, Progress, Turn, TurnState};
+pub use usage::{
+    BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,
+    UsageRow,
+};
+pub use work::{AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, Lease, Renewal, SessionChange};

@@ -1,0 +1,84 @@
+//! Turns and events.
+
+use async_trait::async_trait;
+use rusqlite::params;
+
+use super::SqliteStore;
+use super::query::{all, check_limit, first, key_of, page, value};
+use super::rows::{EVENT_COLUMNS, TURNS, conversation_key, event, turn};
+use super::values::integer;
+use crate::error::{Entity, Result, StoreError};
+use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
+use crate::records::{EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
+use crate::store::LogStore;
+
+#[async_trait]
+impl LogStore for SqliteStore {
+    async fn turn(&self, id: TurnId) -> Result<Option<Turn>> {
+        self.read(move |db| first(db, &format!("{TURNS} WHERE turn.id = ?1"), [id], turn)).await
+    }
+
+    async fn turns(&self, conversation: ConversationId, request: PageRequest) -> Result<Page<Turn>> {
+        let limit = check_limit(request.limit)?;
+        let after = key_of(request.cursor.as_ref())?;
+        self.read(move |db| {
+            let key = conversation_key(db, conversation)?;
+            let sql = format!("{TURNS} WHERE turn.conversation = ?1 AND turn.key > ?2 ORDER BY turn.key LIMIT ?3");
+            let params = params![key, after.unwrap_or_default(), limit.saturating_add(1)];
+            Ok(page(all(db, &sql, params, |row| Ok((row.get("key")?, turn(row)?)))?, &request))
+        })
+        .await
+    }
+
+    async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
+        let limit = check_limit(limit)?;
+        self.read(move |db| {
+            let sql = "SELECT key, oldest_seq, last_seq FROM conversation WHERE id = ?1";
+            let found = first(db, sql, [conversation], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let (key, oldest, last_seq): (i64, Seq, Seq) =
+                found.ok_or_else(|| StoreError::not_found(Entity::Conversation, conversation))?;
+            if after.next() < oldest {
+                return Err(StoreError::EventsPruned { oldest }.into());
+            }
+            let sql =
+                format!("SELECT {EVENT_COLUMNS} FROM event WHERE conversation = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+            Ok(EventPage { events: all(db, &sql, params![key, after, limit], event)?, last_seq })
+        })
+        .await
+    }
+
+    async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage> {
+        let limit = check_limit(limit)?;
+        let after = match &after {
+            None => 0,
+            Some(cursor) => {
+                let position = cursor.as_str().parse::<u64>();
+                integer(position.map_err(|_| StoreError::Invalid { reason: "the cursor is not one of the feed" })?)
+            }
+        };
+        self.read(move |db| {
+            // SQLite commits one writer at a time, so positions become visible in their order.
+            let sql = format!(
+                "SELECT position, conversation.id AS conversation, {EVENT_COLUMNS}
+                FROM event JOIN conversation ON conversation.key = event.conversation
+                WHERE position > ?1 ORDER BY position LIMIT ?2"
+            );
+            let rows: Vec<(i64, FeedEvent)> = all(db, &sql, params![after, limit], |row| {
+                Ok((row.get("position")?, FeedEvent { conversation: row.get("conversation")?, event: event(row)? }))
+            })?;
+            let last = rows.last().map_or(after, |(position, _)| *position);
+            let events = rows.into_iter().map(|(_, event)| event).collect();
+            Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
+        })
+        .await
+    }
+
+    async fn feed_end(&self) -> Result<FeedCursor> {
+        self.read(|db| {
+            let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event'";
+            let last: i64 = value(db, sql, [])?;
+            Ok(FeedCursor::new(last.to_string()))
+        })
+        .await
+    }
+}

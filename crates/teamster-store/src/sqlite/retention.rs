@@ -1,0 +1,55 @@
+//! Retention. The log of a conversation loses its oldest events only, so that the rest has no gap.
+
+use rusqlite::{Connection, named_params, params};
+
+use super::failure::Outcome;
+use super::query::{all, first, run};
+use super::values::integer;
+use crate::ids::Seq;
+use crate::records::{Pruned, RetentionPolicy};
+
+/// Deletes at most one batch of each kind.
+pub(super) fn prune(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<Pruned> {
+    let events = prune_events(db, policy, batch)?;
+    let turns = "DELETE FROM turn WHERE key IN
+        (SELECT key FROM turn WHERE ended_at < ?1 ORDER BY key LIMIT ?2)";
+    let turns = run(db, turns, params![policy.ended_before, batch])?;
+    let deliveries = "DELETE FROM delivery WHERE key IN
+        (SELECT key FROM delivery WHERE ended_at < ?1 ORDER BY key LIMIT ?2)";
+    let deliveries = run(db, deliveries, params![policy.ended_before, batch])?;
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (turns, deliveries, batch) = (count(turns), count(deliveries), batch.unsigned_abs());
+    Ok(Pruned { events, turns, deliveries, more: events >= batch || turns >= batch || deliveries >= batch })
+}
+
+fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<u64> {
+    let max_events = policy.max_events.map(integer);
+    // A conversation is a candidate if its oldest event is old or one too many.
+    let sql = "SELECT conversation.key, oldest_seq, last_seq
+        FROM conversation JOIN event ON event.conversation = conversation.key AND event.seq = oldest_seq
+        WHERE at < :before OR last_seq - oldest_seq >= :max ORDER BY conversation.key";
+    let params = named_params! { ":before": policy.events_before, ":max": max_events };
+    let candidates: Vec<(i64, Seq, Seq)> = all(db, sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut pruned = 0;
+    for (key, oldest, last) in candidates {
+        let rest = batch.unsigned_abs().saturating_sub(pruned);
+        if rest == 0 {
+            break;
+        }
+        // The first event that stays: neither old nor one too many, or of a turn that has not ended.
+        let sql = "SELECT seq FROM event LEFT JOIN turn ON turn.id = event.turn
+            WHERE event.conversation = :key AND seq >= :oldest
+                AND ((coalesce(at >= :before, 1) AND coalesce(:last - seq < :max, 1))
+                    OR (turn.key IS NOT NULL AND turn.ended_at IS NULL))
+            ORDER BY seq LIMIT 1";
+        let params = named_params! {
+            ":key": key, ":oldest": oldest, ":last": last, ":before": policy.events_before, ":max": max_events,
+        };
+        let kept: Seq = first(db, sql, params, |row| row.get(0))?.unwrap_or(last.next());
+        let kept = kept.min(Seq::new(oldest.get().saturating_add(rest)));
+        run(db, "DELETE FROM event WHERE conversation = ?1 AND seq < ?2", params![key, kept])?;
+        run(db, "UPDATE conversation SET oldest_seq = ?2 WHERE key = ?1", params![key, kept])?;
+        pruned = pruned.saturating_add(kept.get().saturating_sub(oldest.get()));
+    }
+    Ok(pruned)
+}

@@ -1,0 +1,78 @@
+//! Conversations and their logs.
+
+use async_trait::async_trait;
+
+use crate::error::Result;
+use crate::ids::{ConversationId, FeedCursor, Seq, Timestamp, TurnId};
+use crate::records::{
+    Conversation, ConversationFilter, ConversationPatch, Effects, EventPage, FeedPage, Fork, NewConversation, Page,
+    PageRequest, Turn,
+};
+
+/// Creates, changes and lists conversations.
+#[async_trait]
+pub trait ConversationStore: Send + Sync {
+    /// Creates a conversation, empty or with a copy of another one's log.
+    ///
+    /// Fails with `Exists` if the id or the address is in use, and with `EventsPruned` if the copy would not start with the
+    /// first event.
+    async fn create_conversation(
+        &self,
+        new: NewConversation,
+        fork: Option<Fork>,
+        now: Timestamp,
+    ) -> Result<Conversation>;
+
+    /// Changes a conversation and appends to its log.
+    ///
+    /// Fails with `VersionConflict` if the patch expects another version.
+    async fn update_conversation(
+        &self,
+        id: ConversationId,
+        patch: ConversationPatch,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<Conversation>;
+
+    /// Ends a pause, so that the next turn can start.
+    async fn resume_conversation(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation>;
+
+    /// Deletes a conversation with its log, turns, schedules and deliveries. Channel ids of its messages remain known.
+    ///
+    /// Fails with `ConversationBusy` while a turn runs.
+    async fn delete_conversation(&self, id: ConversationId, now: Timestamp) -> Result<()>;
+
+    /// Returns a conversation.
+    async fn conversation(&self, id: ConversationId, now: Timestamp) -> Result<Option<Conversation>>;
+
+    /// Lists conversations, the newest first.
+    async fn conversations(
+        &self,
+        filter: ConversationFilter,
+        page: PageRequest,
+        now: Timestamp,
+    ) -> Result<Page<Conversation>>;
+}
+
+/// Reads turns and events.
+#[async_trait]
+pub trait LogStore: Send + Sync {
+    /// Returns a turn.
+    async fn turn(&self, id: TurnId) -> Result<Option<Turn>>;
+
+    /// Lists the turns of a conversation, the oldest first.
+    async fn turns(&self, conversation: ConversationId, page: PageRequest) -> Result<Page<Turn>>;
+
+    /// Reads the log of a conversation after an event number, at most `limit` events.
+    ///
+    /// Fails with `EventsPruned` if the next event is deleted.
+    async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage>;
+
+    /// Reads the events of all conversations after a position. `None` is the start.
+    ///
+    /// The position never passes an event that is not visible yet. Deleted events are skipped.
+    async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage>;
+
+    /// Returns the end of the feed: the position of a reader that wants new events only.
+    async fn feed_end(&self) -> Result<FeedCursor>;
+}

@@ -1,0 +1,30 @@
+//! What clients and channels bring in.
+
+use async_trait::async_trait;
+
+use crate::error::Result;
+use crate::ids::{Timestamp, TurnId};
+use crate::records::{Accepted, CancelOutcome, EditOutcome, Effects, MessageEdit, NewMessage, QueueLimits, Turn};
+
+/// Accepts messages, and changes turns at a client's request.
+#[async_trait]
+pub trait IntakeStore: Send + Sync {
+    /// Accepts a message once: finds or creates the conversation, stores the message with its turn, and appends its event.
+    ///
+    /// A message whose idempotency key or channel id is known is a duplicate and changes nothing, also if a queue is full.
+    /// Fails with `IdempotencyMismatch` if the key was used with another body, and with `QueueFull`.
+    async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted>;
+
+    /// Replaces a message that waits.
+    async fn edit_message(&self, edit: MessageEdit, now: Timestamp) -> Result<EditOutcome>;
+
+    /// Aborts a turn that waits, or requests the abort of one that runs.
+    ///
+    /// The effects happen only if the outcome is `Aborted`. The end of a pause is not needed: a paused turn waits.
+    async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome>;
+
+    /// Queues a failed or aborted turn again, at its old position, with no attempts counted.
+    ///
+    /// Fails with `WrongState` for other turns.
+    async fn requeue_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<Turn>;
+}
