@@ -85,7 +85,7 @@ mod tests {
             let json = serde_json::to_string(&text).unwrap();
             prop_assert_eq!(serde_json::from_str::<JsonString<'_>>(&json).unwrap().to_text(), text);
             let known = String::from_utf16_lossy(&units);
-            let escaped: String = known.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let escaped: String = known.encode_utf16().fold(String::new(), |text, unit| format!("{text}\\u{unit:04x}"));
             let json = format!("\"{escaped}\"");
             prop_assert_eq!(serde_json::from_str::<JsonString<'_>>(&json).unwrap().to_text(), known);
         }
