@@ -23,7 +23,7 @@ pub(crate) fn write(rows: &[Row], results: &Results) -> Result<()> {
     let machine = wrapped(&format!("The numbers below are of {}.", machine::description()));
     let targets = targets::markdown(rows, results);
     let versions = wrapped(&versions()?);
-    write!(text, "\n{machine}\n\n## The peers\n\n{versions}\n\n## Targets\n\n{targets}")?;
+    write!(text, "\n{machine}\n\n## The peers\n\n{versions}\n\n## Targets\n\n{targets}\n{}", prose::MISSED)?;
     for row in rows {
         if let Some(measured) = results.load(row.name) {
             text += &section(row, &measured, &plots.join(format!("{}.svg", row.name)))?;
