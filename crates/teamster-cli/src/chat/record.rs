@@ -209,7 +209,7 @@ mod tests {
 
     fn record() -> Record {
         let mut record = Record::default();
-        let directory = Path::new("/work");
+        let directory = Path::new("/home/dev");
         for number in 1..=2 {
             record.begin(Some(format!("prompt {number}\nsecond line")));
             let tool = ToolUse::new("t", "Bash", json!({"command": "echo `x`"}).into(), ToolKind::Execute);
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn the_conversation_is_written_as_markdown() {
-        insta::assert_snapshot!(record().markdown("claude", Some("id"), Path::new("/work"), true), @r"
+        insta::assert_snapshot!(record().markdown("claude", Some("id"), Path::new("/home/dev"), true), @r"
         # Conversation with claude
 
         - Session: `id`
-        - Directory: `/work`
+        - Directory: `/home/dev`
         - Earlier turns of the resumed conversation are not included.
 
         ## You
@@ -263,8 +263,8 @@ mod tests {
 
     /// Adds a call that edits a file, which the user denied.
     fn deny_edit(record: &mut Record) {
-        let directory = Path::new("/work");
-        let input = json!({"file_path": "/work/a.txt", "old_string": "one\n", "new_string": "two\n"});
+        let directory = Path::new("/home/dev");
+        let input = json!({"file_path": "/home/dev/a.txt", "old_string": "one\n", "new_string": "two\n"});
         let tool = ToolUse::new("e", "Edit", input.clone().into(), ToolKind::Edit);
         record.event(&Event::ToolUse(Box::new(tool)), directory);
         let mut request = PermissionRequest::new("r".into(), "Edit", input.into());
@@ -281,8 +281,8 @@ mod tests {
         let mut record = record();
         assert_eq!(record.last_answer(), Some("answer *2*"));
         deny_edit(&mut record);
-        let directory = Path::new("/work");
-        let input = json!({"file_path": "/work/b.txt", "old_string": "one\n", "new_string": "two\n"});
+        let directory = Path::new("/home/dev");
+        let input = json!({"file_path": "/home/dev/b.txt", "old_string": "one\n", "new_string": "two\n"});
         let tool = ToolUse::new("f", "Edit", input.into(), ToolKind::Edit);
         record.event(&Event::ToolUse(Box::new(tool)), directory);
         record.event(&Event::ToolResult(Box::new(ToolResult::new("f", "done", Some(false)))), directory);
@@ -305,9 +305,9 @@ mod tests {
         let mut record = Record::default();
         record.begin(Some("hello".to_owned()));
         for (message, text) in [("m1", "First I "), ("m1", "look.\n"), ("m2", "\n\n"), ("m3", "Done.")] {
-            record.event(&Event::Text(Delta::new(message, text)), Path::new("/work"));
+            record.event(&Event::Text(Delta::new(message, text)), Path::new("/home/dev"));
         }
-        record.event(&Event::Done(Box::new(Done::new(RunResult::default()))), Path::new("/work"));
+        record.event(&Event::Done(Box::new(Done::new(RunResult::default()))), Path::new("/home/dev"));
         assert_eq!(record.last_answer(), Some("First I look.\n\nDone."));
     }
 
@@ -315,7 +315,7 @@ mod tests {
     fn an_exported_call_that_was_denied_is_not_a_failed_one() {
         let mut record = record();
         deny_edit(&mut record);
-        let text = record.markdown("claude", None, Path::new("/work"), false);
+        let text = record.markdown("claude", None, Path::new("/home/dev"), false);
         assert!(text.contains("(failed)\n- `Edit a.txt` (denied)\n"), "{text}");
     }
 }
