@@ -1,12 +1,10 @@
 //! Text, reasoning and usage of an answer.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::{AgentInterface, OutputMode};
-use teamster_conformance::TestEnv;
+use teamster_conformance::{TIMEOUT, TestEnv};
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
 use crate::{numbers, usage_of};
@@ -95,8 +93,8 @@ async fn a_big_answer_is_whole_for_a_slow_consumer() -> Result<()> {
     for _ in 0..3 {
         let mut run = env.start(env.request("Everything."))?;
         run.until("the first delta", |event| matches!(event, Event::Text(_))).await?;
-        // The slow consumer. The test does not depend on the time.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        // The slow consumer takes nothing until the CLI has exited.
+        run.processes().wait_until_gone(TIMEOUT).await?;
         let recording = run.finish().await?;
         assert_eq!(recording.result.text.len(), text.len());
         assert!(recording.result.text == text, "the text differs");
