@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::agent::line::with_json;
 use teamster_types::text::UntrustedText;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -249,6 +250,15 @@ pub(crate) fn is_uuid(text: &str) -> bool {
         _ => byte.is_ascii_hexdigit(),
     };
     text.len() == 36 && text.bytes().enumerate().all(is_valid)
+}
+
+/// Reads a line of a session file. A damaged line does not make the others unreadable. Returns whether the line has content.
+pub(crate) fn read_line(line: &[u8], read: impl FnOnce(&str) -> serde_json::Result<()>) -> bool {
+    let has_content = !line.trim_ascii().is_empty();
+    if has_content {
+        _ = with_json(line, read);
+    }
+    has_content
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use teamster_types::text::UntrustedText;
 use crate::agent::line::with_json;
 use crate::agent::session_store::{
     IdPart, NamesFile, NotASession, SessionFiles, SessionReader, SessionRecord, Variables, directory, file_name,
-    is_uuid, name_of, time_of, title_of,
+    is_uuid, name_of, read_line, time_of, title_of,
 };
 
 pub(super) static STORE: SessionFiles = SessionFiles {
@@ -188,12 +188,8 @@ impl Reader {
 
 impl SessionReader for Reader {
     fn line(&mut self, line: &[u8]) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        self.has_lines = true;
-        // A damaged line does not make the others unreadable.
-        _ = with_json(line, |text| self.read(serde_json::from_str(text)?));
+        let has_content = read_line(line, |text| self.read(serde_json::from_str(text)?));
+        self.has_lines |= has_content;
     }
 
     fn skipped_line(&mut self) {

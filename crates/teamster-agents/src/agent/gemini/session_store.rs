@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::agent::line::with_json;
 use crate::agent::session_store::{
     Exchange, IdPart, NotASession, SessionFiles, SessionReader, SessionRecord, Variables, directory, file_name,
-    name_of, time_of, title_of,
+    name_of, read_line, time_of, title_of,
 };
 
 pub(super) static STORE: SessionFiles = SessionFiles {
@@ -212,15 +211,11 @@ impl Reader {
 
 impl SessionReader for Reader {
     fn line(&mut self, line: &[u8]) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        self.has_lines = true;
-        // A damaged line does not make the others unreadable.
-        _ = with_json(line, |text| {
+        let has_content = read_line(line, |text| {
             self.read(serde_json::from_str(text)?);
             Ok(())
         });
+        self.has_lines |= has_content;
     }
 
     fn skipped_line(&mut self) {
