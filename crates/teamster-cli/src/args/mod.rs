@@ -140,6 +140,4 @@ fn with_negations(command: clap::Command) -> clap::Command {
 }
 
 #[cfg(test)]
-mod packaging;
-#[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+mod packaging;
+
 use insta::assert_snapshot;
 
 use super::*;

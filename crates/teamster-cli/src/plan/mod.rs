@@ -334,6 +334,4 @@ fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError
 }
 
 #[cfg(test)]
-mod pairs;
-#[cfg(test)]
 pub(crate) mod tests;

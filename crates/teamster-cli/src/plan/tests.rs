@@ -1,3 +1,5 @@
+mod pairs;
+
 use std::ffi::OsString;
 use std::io;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
 
-use super::command;
+use crate::args::command;
 use crate::completion;
 
 /// Returns the files that belong in `packaging/`, by their path in it.

@@ -10,11 +10,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use teamster::Registry;
 
-use super::tests::{TestInputs, changed_fields};
 use super::*;
 use crate::args::SessionArgs;
 
-/// The options with an example. The last list names the options of which it needs one.
+/// The options with an example. It needs one of the options in the last list.
 const ROWS: &[(&str, &[&str], &[&str])] = &[
     ("add_dir", &["--add-dir=/d"], &[]),
     ("agent", &["--agent=other"], &["config"]),
