@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub(crate) struct JsonString<'a>(&'a str);
 
 impl<'a> JsonString<'a> {
-    /// Returns its text in pieces, most of which borrow from the line.
+    /// Returns its text in pieces. A piece without escapes borrows from the line.
     pub(crate) fn pieces(self) -> impl Iterator<Item = Cow<'a, str>> {
         let mut rest = self.0;
         iter::from_fn(move || {

@@ -78,7 +78,7 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the UTF-16 unit of the `\uXXXX` escape that starts here.
+/// Returns the UTF-16 unit of the escape that starts here: `\u` and four hexadecimal digits.
 fn escape_unit(text: &str, at: usize) -> Option<u32> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok()

@@ -75,7 +75,7 @@ impl Tools {
         !output.text.is_empty() && tool.output_bytes <= MAX_OUTPUT
     }
 
-    /// Emits an error result for calls of which the agent reported no result.
+    /// Emits an error result for each call that has no result from the agent.
     fn close_without_result(&mut self, calls: Vec<(ToolId, OpenTool)>, why: &str, out: &mut impl Extend<Event>) {
         for (tool_id, tool) in calls {
             self.closed.add(tool_id.clone());

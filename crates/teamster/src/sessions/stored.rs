@@ -67,7 +67,7 @@ pub struct StoredSession {
 }
 
 impl StoredSession {
-    /// Returns a session of which only the agent and the id are known.
+    /// Returns a session with its agent and its id. Everything else is unknown.
     pub fn new(agent: impl Into<String>, id: impl Into<SessionId>) -> Self {
         Self {
             agent: agent.into(),

@@ -47,8 +47,8 @@ pub(super) fn model(model: &MemoryStore) -> &dyn crate::store::Store {
     model
 }
 
-/// Compares two results. Errors are compared by their texts. A call with two faults, of which one is an id in use, may report
-/// either.
+/// Compares two results. Errors are compared by their texts. If an id is in use and the call has another fault too, it may
+/// report either fault.
 pub(super) fn same<T: Debug + PartialEq>(expected: Result<T>, found: Result<T>) -> Option<T> {
     match (expected, found) {
         (Ok(expected), Ok(found)) => {
