@@ -1,0 +1,149 @@
+//! What a channel receives.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::outbound::Place;
+
+/// A message of a person or a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The service's own ids: several for an album or a text that its client has split. Each is unique in the channel.
+    pub ids: Vec<String>,
+    /// Where it was written.
+    pub place: Place,
+    /// Who wrote it.
+    pub author: Author,
+    /// Its text, without the mention of the bot.
+    pub text: String,
+    /// Its attachments.
+    pub attachments: Vec<Attachment>,
+    /// Whether it is addressed to the bot: by a mention, a direct message or a reply.
+    pub is_addressed: bool,
+}
+
+/// Who wrote a message or pressed a button.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Author {
+    /// The service's own id, which a person cannot choose.
+    pub id: String,
+    /// The name for people. It is untrusted.
+    pub name: String,
+    /// Whether the author is a program.
+    pub is_bot: bool,
+    /// Ids of the roles or groups of the author, for access rules.
+    pub roles: Vec<String>,
+}
+
+/// An attachment that the channel has downloaded.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// The sender's file name, for people only. It never becomes a path.
+    pub name: String,
+    /// The media type, as the sender states it.
+    pub media_type: String,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+/// Without the content.
+impl std::fmt::Debug for Attachment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, media_type, bytes } = self;
+        write!(formatter, "Attachment {{ name: {name:?}, media_type: {media_type:?}, bytes: {} }}", bytes.len())
+    }
+}
+
+/// A changed message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The service's own id of the message.
+    pub id: String,
+    /// The new text.
+    pub text: String,
+}
+
+/// An answer to a [`Prompt`](crate::Prompt), from a button or a text command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptAnswer {
+    /// The token of the pressed button ([`Button::token`](crate::Button)).
+    pub token: String,
+    /// Who pressed it.
+    pub author: Author,
+    /// Where it was pressed.
+    pub place: Place,
+}
+
+/// What became of a button press.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptDecision {
+    /// The answer counts.
+    Applied,
+    /// The request was answered before, or it has ended. Remove the buttons.
+    Closed,
+    /// The author must not answer. The request stays open.
+    NotAllowed,
+}
+
+/// A command to the gateway, such as `/stop`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatCommand {
+    /// Its name without the slash.
+    pub name: String,
+    /// The rest of the line.
+    pub argument: String,
+    /// Who sent it.
+    pub author: Author,
+    /// Where it was sent.
+    pub place: Place,
+}
+
+/// The answer to a command: a text in Markdown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandReply {
+    /// The text.
+    pub text: String,
+}
+
+/// What became of a message. The channel may acknowledge it in each case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// It is durable now.
+    Accepted {
+        /// The turn that answers it.
+        turn: String,
+    },
+    /// It was accepted before.
+    Duplicate,
+    /// A rule rejects it, or it is not addressed to the bot. Nothing is stored.
+    Ignored,
+    /// It is refused, with a text for its author.
+    Refused(String),
+}
+
+/// Why a call of the inbox failed. Do not acknowledge the message: the service sends it again.
+#[derive(Debug, thiserror::Error)]
+#[error("the gateway cannot store the message: {0}")]
+pub struct InboxError(pub String);
+
+/// Accepts what channels receive. A returned value is durable.
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// Accepts a message.
+    async fn message(&self, message: Message) -> Result<Receipt, InboxError>;
+
+    /// Replaces a message that waits. A message that an agent works on stays as it was.
+    async fn edit(&self, edit: Edit) -> Result<(), InboxError>;
+
+    /// Answers a permission request or a question.
+    async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError>;
+
+    /// Runs a command.
+    async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError>;
+
+    /// Returns the stored state of the channel under a key.
+    async fn state(&self, key: &str) -> Result<Option<Value>, InboxError>;
+
+    /// Stores a state of the channel, such as the offset of a poll.
+    async fn set_state(&self, key: &str, state: Value) -> Result<(), InboxError>;
+}

@@ -1,0 +1,84 @@
+//! The trait of the gateway's channels, and what all channels share.
+//!
+//! A [`Channel`] connects the gateway with one service: it receives messages and sends deliveries. It keeps no state that must
+//! survive a crash, except through the [`Inbox`]. The gateway decides what is sent, in which order, and when it is sent again.
+//!
+//! # Modules
+//!
+//! | module | contents |
+//! |---|---|
+//! | `inbound` | what a channel receives, and the [`Inbox`] that accepts it |
+//! | `outbound` | what a channel sends, and the outcomes |
+//!
+//! Invariant: this crate depends on no service and on no part of the gateway.
+
+mod inbound;
+mod outbound;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+pub use inbound::{
+    Attachment, Author, ChatCommand, CommandReply, Edit, Inbox, InboxError, Message, PromptAnswer, PromptDecision,
+    Receipt,
+};
+pub use outbound::{
+    Button, Capabilities, Content, Delivered, File, Operation, Outgoing, Place, Prompt, SendError, SendOutcome,
+};
+
+/// A service through which people or programs use agents.
+///
+/// The gateway calls [`receive`](Self::receive) once per start, and the other methods from its delivery task. Calls for one
+/// chat never overlap.
+#[async_trait]
+pub trait Channel: Send + Sync {
+    /// Returns the name of the channel, for example `webhook`. It is a part of every chat's address.
+    fn name(&self) -> &str;
+
+    /// Returns what the service supports.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Checks the credentials and settings with the service, without sending a message.
+    async fn check(&self) -> Result<(), ChannelError>;
+
+    /// Receives until `stop` is cancelled. The service gets its acknowledgment only after the inbox has returned.
+    ///
+    /// The method reconnects by itself. An error means that reconnecting cannot help, for example because a token is revoked.
+    async fn receive(&self, inbox: &dyn Inbox, stop: CancellationToken) -> Result<(), ChannelError>;
+
+    /// Sends one part of a delivery. The call has a time limit of the caller and may be dropped.
+    async fn send(&self, outgoing: &Outgoing) -> SendOutcome;
+
+    /// Asks the service for a part whose outcome is unknown. `None` means that the service cannot be asked.
+    async fn find(&self, _outgoing: &Outgoing) -> Option<SendOutcome> {
+        None
+    }
+
+    /// Shows that the agent works, if the service can show that. A failure has no consequence.
+    async fn typing(&self, _place: &Place) {}
+}
+
+/// Why a channel cannot work. The texts contain no secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// The service rejects the credentials.
+    #[error("{service} rejects the credentials: {reason}")]
+    Credentials {
+        /// The service.
+        service: &'static str,
+        /// Its answer, without secrets.
+        reason: String,
+    },
+    /// A setting is missing in the service or in the configuration.
+    #[error("{0}")]
+    Setting(String),
+    /// The service cannot be reached.
+    #[error("{service} cannot be reached: {reason}")]
+    Unreachable {
+        /// The service.
+        service: &'static str,
+        /// What failed, without secrets.
+        reason: String,
+    },
+}

@@ -1,0 +1,136 @@
+//! Conversations and their settings.
+
+use std::path::{Path, PathBuf};
+
+use teamster_store::{
+    ChatAddress, Conversation, ConversationId, ConversationPatch, Effects, Fork, Json, NewConversation, Seq,
+};
+use uuid::Uuid;
+
+use super::Gateway;
+use crate::config::{Config, ConversationSettings, Origin, resolve};
+use crate::error::GatewayError;
+use crate::event::GatewayEvent;
+
+/// A conversation to create.
+#[derive(Clone, Debug, Default)]
+pub struct NewConversationRequest {
+    /// The channel; `http` or `web`.
+    pub channel: String,
+    /// Who creates it.
+    pub author: String,
+    /// The agent. `None` is that of the rules.
+    pub agent: Option<String>,
+    /// A title for people.
+    pub title: Option<String>,
+    /// Model, permission, directory and other settings.
+    pub settings: ConversationSettings,
+    /// The conversation whose history is copied, and the last event that is copied.
+    pub fork: Option<(ConversationId, Option<Seq>)>,
+}
+
+/// A change of a conversation. `None` keeps a value.
+#[derive(Clone, Debug, Default)]
+pub struct ConversationChange {
+    /// Another agent.
+    pub agent: Option<String>,
+    /// Another title, or none.
+    pub title: Option<Option<String>>,
+    /// Other settings.
+    pub settings: Option<ConversationSettings>,
+    /// Applies the change only to this version.
+    pub expected_version: Option<u64>,
+}
+
+impl Gateway {
+    /// Creates a conversation.
+    pub async fn create_conversation(&self, request: NewConversationRequest) -> Result<Conversation, GatewayError> {
+        let shared = &self.shared;
+        let NewConversationRequest { channel, author, agent, title, mut settings, fork } = request;
+        self.check_settings(&mut settings)?;
+        let id = ConversationId::new(Uuid::now_v7());
+        let chat = id.to_string();
+        let origin = Origin { channel: &channel, chat: &chat, author: &author };
+        let resolved = resolve(&shared.config, agent.as_deref(), &settings, origin).ok_or_else(rejected)?;
+        self.check_agent(&resolved.agent)?;
+        let new = NewConversation {
+            id,
+            address: ChatAddress { channel, chat, thread: String::new() },
+            agent: resolved.agent,
+            title,
+            settings: Json::of(&settings)?,
+        };
+        let now = shared.clock.now();
+        let fork = match fork {
+            None => None,
+            Some((from, Some(after))) => Some(Fork { from, after }),
+            Some((from, None)) => {
+                let source = shared.store.conversation(from, now).await?;
+                let source = source.ok_or_else(|| not_found(from))?;
+                Some(Fork { from, after: source.last_seq })
+            }
+        };
+        Ok(shared.store.create_conversation(new, fork, now).await?)
+    }
+
+    /// Changes a conversation.
+    pub async fn update_conversation(
+        &self,
+        id: ConversationId,
+        change: ConversationChange,
+    ) -> Result<Conversation, GatewayError> {
+        let ConversationChange { agent, title, mut settings, expected_version } = change;
+        if let Some(agent) = &agent {
+            self.check_agent(agent)?;
+        }
+        if let Some(settings) = &mut settings {
+            self.check_settings(settings)?;
+        }
+        let settings = settings.as_ref().map(Json::of).transpose()?;
+        let patch = ConversationPatch { agent, title, settings, expected_version };
+        let changed = self.shared.store.update_conversation(id, patch, Effects::default(), self.now()).await?;
+        self.shared.hub.announce_growth(id);
+        Ok(changed)
+    }
+
+    /// Ends the pause of a conversation.
+    pub async fn resume_conversation(&self, id: ConversationId) -> Result<Conversation, GatewayError> {
+        let event = self.shared.event(&GatewayEvent::TurnResumed, None)?;
+        let resumed = self.shared.store.resume_conversation(id, Effects::events(vec![event]), self.now()).await?;
+        self.announce_growth(id);
+        Ok(resumed)
+    }
+
+    fn check_agent(&self, agent: &str) -> Result<(), GatewayError> {
+        let found = self.shared.runtime.registry().get(agent);
+        found.map(|_| ()).map_err(|error| GatewayError::Invalid { field: "agent", problem: error.to_string() })
+    }
+
+    fn check_settings(&self, settings: &mut ConversationSettings) -> Result<(), GatewayError> {
+        if let Some(directory) = &mut settings.directory {
+            *directory = permitted_directory(&self.shared.config, directory)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn not_found(id: ConversationId) -> GatewayError {
+    let entity = teamster_store::Entity::Conversation;
+    teamster_store::StoreError::NotFound { entity, id: id.to_string() }.into()
+}
+
+pub(super) fn rejected() -> GatewayError {
+    GatewayError::Rejected { reason: "a rule of the operator does not permit messages from here".to_owned() }
+}
+
+/// Returns the real path of a directory if it is the default one or below a root. Symbolic links are resolved.
+pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<PathBuf, GatewayError> {
+    let invalid = |problem: String| GatewayError::Invalid { field: "directory", problem };
+    let real = directory.canonicalize().map_err(|error| invalid(format!("cannot be used: {error}")))?;
+    let mut roots = config.roots.iter().chain(std::iter::once(&config.turn.directory));
+    let is_below = roots.any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
+    if !is_below || !real.is_dir() {
+        return Err(invalid("must be a directory below one of the configured roots".to_owned()));
+    }
+    Ok(real)
+}

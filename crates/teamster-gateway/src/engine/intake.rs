@@ -1,0 +1,305 @@
+//! What clients and channels bring in: messages, edits, aborts and answers.
+
+use serde::{Deserialize, Serialize};
+use teamster_store::{
+    Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, ConversationId, Decision, EditOutcome,
+    Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage, Permission,
+    PermissionId, QueueLimits, Target, Turn, TurnId,
+};
+use uuid::Uuid;
+
+use super::conversations::{not_found, rejected};
+use super::running::TurnCommand;
+use super::{Gateway, Shared};
+use crate::attachments::StoredAttachment;
+use crate::config::{ConversationSettings, Origin, resolve};
+use crate::error::GatewayError;
+use crate::event::{GatewayEvent, TurnEnd};
+use crate::hooks::{HookEvent, Verdict};
+
+/// A message to accept.
+#[derive(Clone, Debug)]
+pub struct IncomingMessage {
+    /// Its conversation.
+    pub target: MessageTarget,
+    /// The channel's own ids.
+    pub channel_ids: Vec<String>,
+    /// The key of the caller that makes a repeated call safe.
+    pub idempotency: Option<IdempotencyKey>,
+    /// The id of its author.
+    pub author: String,
+    /// Its text.
+    pub text: String,
+    /// Its attachments, which are stored already.
+    pub attachments: Vec<StoredAttachment>,
+    /// Whether it may go into the running turn.
+    pub mode: MessageMode,
+}
+
+/// The conversation of a message.
+#[derive(Clone, Debug)]
+pub enum MessageTarget {
+    /// A conversation that exists.
+    Conversation(ConversationId),
+    /// The conversation at this address, which is created if there is none.
+    Address(ChatAddress),
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedMessage {
+    /// Its turn.
+    pub turn: AcceptedTurn,
+    /// Whether it was accepted before.
+    pub is_duplicate: bool,
+}
+
+/// Who answers a permission request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The id: `CHANNEL:AUTHOR`, or `token:ID`.
+    pub id: String,
+    /// Whether it may answer all requests, as the operator.
+    pub answers_all: bool,
+}
+
+/// What became of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerResult {
+    /// It counts.
+    Applied(Permission),
+    /// The request was answered or closed before.
+    Closed(Permission),
+    /// The time limit has passed, or the agent is gone.
+    Expired(Permission),
+}
+
+/// What the store keeps of a message besides its text.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct MessageDetails {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) attachments: Vec<StoredAttachment>,
+}
+
+/// What the store keeps of a permission request, as far as answers need it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Approvers {
+    pub(super) approvers: Vec<String>,
+}
+
+impl Gateway {
+    /// Accepts a message once. It is durable when this returns.
+    ///
+    /// # Errors
+    /// A rule or a hook rejects it, a queue is full, or the idempotency key was used with another body.
+    pub async fn accept(&self, message: IncomingMessage) -> Result<AcceptedMessage, GatewayError> {
+        let shared = &self.shared;
+        if shared.stop.is_cancelled() {
+            return Err(GatewayError::ShuttingDown);
+        }
+        if message.text.trim().is_empty() && message.attachments.is_empty() {
+            let problem = "must not be empty: send a text or an attachment".to_owned();
+            return Err(GatewayError::Invalid { field: "text", problem });
+        }
+        let (address, target) = self.target(&message).await?;
+        let event = HookEvent::MessageAccepted {
+            channel: address.channel.clone(),
+            chat: address.chat.clone(),
+            author: message.author.clone(),
+            text: message.text.clone(),
+        };
+        let text = match shared.hooks.judge(&event).await {
+            Verdict::Accept(text) => text,
+            Verdict::Reject(reason) => return Err(GatewayError::Rejected { reason }),
+        };
+        let new = shared.new_message(message, text, target)?;
+        let (mode, limits) = (new.mode, self.queue_limits());
+        let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
+        let (turn, is_duplicate) = match accepted {
+            Accepted::New(turn) => (turn, false),
+            Accepted::Duplicate(turn) => (turn, true),
+            Accepted::Deleted => {
+                let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
+                return Err(GatewayError::Rejected { reason });
+            }
+        };
+        if !is_duplicate {
+            self.announce_growth(turn.conversation);
+            if mode == MessageMode::Steer {
+                self.offer_to_running(turn);
+            }
+        }
+        Ok(AcceptedMessage { turn, is_duplicate })
+    }
+
+    /// Returns the limits of the queues.
+    pub fn queue_limits(&self) -> QueueLimits {
+        let limits = &self.shared.config.limits;
+        QueueLimits { chat: limits.queue_per_chat, total: limits.queue_total }
+    }
+
+    /// Returns the address of a message, and its conversation as the store takes it. Rules may reject it.
+    async fn target(&self, message: &IncomingMessage) -> Result<(ChatAddress, Target), GatewayError> {
+        let shared = &self.shared;
+        let author = message.author.as_str();
+        match &message.target {
+            MessageTarget::Conversation(id) => {
+                let conversation = shared.store.conversation(*id, shared.clock.now()).await?;
+                let conversation = conversation.ok_or_else(|| not_found(*id))?;
+                let settings: ConversationSettings = conversation.settings.to()?;
+                let ChatAddress { channel, chat, .. } = &conversation.address;
+                let origin = Origin { channel, chat, author };
+                resolve(&shared.config, Some(&conversation.agent), &settings, origin).ok_or_else(rejected)?;
+                Ok((conversation.address, Target::Existing(*id)))
+            }
+            MessageTarget::Address(address) => {
+                let origin = Origin { channel: &address.channel, chat: &address.chat, author };
+                let settings = ConversationSettings::default();
+                let resolved = resolve(&shared.config, None, &settings, origin).ok_or_else(rejected)?;
+                let new = NewConversation {
+                    id: ConversationId::new(Uuid::now_v7()),
+                    address: address.clone(),
+                    agent: resolved.agent,
+                    title: None,
+                    settings: Json::of(&settings)?,
+                };
+                Ok((address.clone(), Target::Address(new)))
+            }
+        }
+    }
+
+    /// Offers a message to the turn that runs in its conversation, if that turn runs in this process.
+    fn offer_to_running(&self, accepted: AcceptedTurn) {
+        if let Some(turn) = self.shared.running.of_conversation(accepted.conversation) {
+            self.shared.running.send(turn, TurnCommand::Steer(accepted.turn));
+        }
+    }
+
+    /// Replaces a message that waits.
+    pub async fn edit_message(&self, channel: &str, channel_id: &str, text: &str) -> Result<EditOutcome, GatewayError> {
+        let event = self.shared.event(&GatewayEvent::TurnEdited { text: text.to_owned() }, None)?;
+        let edit = MessageEdit {
+            channel: channel.to_owned(),
+            channel_id: channel_id.to_owned(),
+            text: text.to_owned(),
+            details: Json::empty(),
+            events: vec![event],
+        };
+        Ok(self.shared.store.edit_message(edit, self.now()).await?)
+    }
+
+    /// Aborts a turn that waits, or requests the abort of one that runs.
+    pub async fn abort_turn(&self, turn: TurnId) -> Result<CancelOutcome, GatewayError> {
+        let shared = &self.shared;
+        let event = GatewayEvent::TurnFinished { state: TurnEnd::Aborted, error_code: None, error: None };
+        let effects = Effects::events(vec![shared.event(&event, Some(turn))?]);
+        let outcome = shared.store.cancel_turn(turn, effects, self.now()).await?;
+        match outcome {
+            CancelOutcome::Aborted => {
+                if let Some(turn) = shared.store.turn(turn).await? {
+                    self.announce_growth(turn.conversation);
+                }
+            }
+            CancelOutcome::Requested => shared.running.send(turn, TurnCommand::Abort),
+            CancelOutcome::Ended(_) => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Queues a failed or aborted turn again.
+    pub async fn retry_turn(&self, turn: TurnId) -> Result<Turn, GatewayError> {
+        let found = self.shared.store.turn(turn).await?;
+        let found = found.ok_or_else(|| turn_not_found(turn))?;
+        let event = self
+            .shared
+            .event(&queued_event(&found.message.id, &found.message.author, &found.message.text, &[]), Some(turn))?;
+        let requeued = self.shared.store.requeue_turn(turn, Effects::events(vec![event]), self.now()).await?;
+        self.announce_growth(requeued.conversation);
+        Ok(requeued)
+    }
+
+    /// Answers a permission request or a question once. `message` is the reason for the agent, or the answer to a question.
+    ///
+    /// # Errors
+    /// The caller must not answer this request. The request stays open.
+    pub async fn answer_permission(
+        &self,
+        id: PermissionId,
+        decision: Decision,
+        message: Option<String>,
+        caller: &Caller,
+    ) -> Result<AnswerResult, GatewayError> {
+        let shared = &self.shared;
+        let found = shared.store.permission(id).await?;
+        let found = found.ok_or_else(|| permission_not_found(id))?;
+        let allowed: Approvers = found.body.to()?;
+        if !caller.answers_all && !allowed.approvers.iter().any(|id| *id == caller.id || id == "*") {
+            let reason = "you must not answer this request: the configuration lists who may".to_owned();
+            return Err(GatewayError::Forbidden { reason });
+        }
+        let event = GatewayEvent::PermissionAnswered {
+            request_id: id.to_string(),
+            decision: decision_name(decision).to_owned(),
+            by: Some(caller.id.clone()),
+            message: message.clone(),
+        };
+        let event = shared.event(&event, Some(found.turn))?;
+        let answer = Answer { id, decision, by: caller.id.clone(), message, event };
+        Ok(match shared.store.answer_permission(answer, shared.clock.now()).await? {
+            AnswerOutcome::Applied(permission) => {
+                shared.running.send(permission.turn, TurnCommand::Answered(id));
+                shared.hub.announce_growth(permission.conversation);
+                AnswerResult::Applied(permission)
+            }
+            AnswerOutcome::Closed(permission) => AnswerResult::Closed(permission),
+            AnswerOutcome::Expired(permission) => AnswerResult::Expired(permission),
+        })
+    }
+}
+
+impl Shared {
+    fn new_message(&self, message: IncomingMessage, text: String, target: Target) -> Result<NewMessage, GatewayError> {
+        let (id, turn) = (MessageId::new(Uuid::now_v7()), TurnId::new(Uuid::now_v7()));
+        let names: Vec<_> = message.attachments.iter().map(|attachment| attachment.name.clone()).collect();
+        let event = self.event(&queued_event(&id, &message.author, &text, &names), Some(turn))?;
+        Ok(NewMessage {
+            id,
+            turn,
+            target,
+            channel_ids: message.channel_ids,
+            idempotency: message.idempotency,
+            author: message.author,
+            text,
+            details: Json::of(&MessageDetails { attachments: message.attachments })?,
+            mode: message.mode,
+            event,
+        })
+    }
+}
+
+fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]) -> GatewayEvent {
+    GatewayEvent::TurnQueued {
+        message_id: id.to_string(),
+        author: author.to_owned(),
+        text: text.to_owned(),
+        attachments: attachments.to_vec(),
+    }
+}
+
+fn decision_name(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::AllowAlways => "allow_always",
+        Decision::Deny => "deny",
+    }
+}
+
+fn turn_not_found(id: TurnId) -> GatewayError {
+    teamster_store::StoreError::NotFound { entity: teamster_store::Entity::Turn, id: id.to_string() }.into()
+}
+
+fn permission_not_found(id: PermissionId) -> GatewayError {
+    teamster_store::StoreError::NotFound { entity: teamster_store::Entity::Permission, id: id.to_string() }.into()
+}

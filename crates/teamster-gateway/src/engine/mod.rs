@@ -1,0 +1,221 @@
+//! The engine: it accepts messages, runs their turns and records what happens.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `intake` | what clients and channels bring in: messages, edits, aborts, answers |
+//! | `conversations` | conversations and their settings |
+//! | `decisions` | what happens next, as pure functions |
+//! | `worker` | claims conversations and renews leases |
+//! | `turn` | one turn, from its claim to its end |
+//! | `sessions` | live sessions between turns |
+//! | `log_writer` | the events of an attempt, in batches |
+//! | `hub`, `stream` | new events for subscribers |
+
+mod conversations;
+mod hub;
+mod intake;
+mod running;
+mod stream;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use teamster::Runtime;
+use teamster_channel::Channel;
+use teamster_store::{ConversationId, FeedCursor, HostId, Json, NewEvent, Seq, Store, Timestamp, TurnId, WorkerId};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub use self::conversations::{ConversationChange, NewConversationRequest};
+use self::hub::Hub;
+pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
+use self::running::RunningTurns;
+pub use self::stream::{EventStream, FeedStream, StreamError};
+use crate::attachments::Attachments;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::event::GatewayEvent;
+use crate::hooks::Hooks;
+use crate::tools::AgentTools;
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// The configuration.
+    pub config: Config,
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// Starts the agents.
+    pub runtime: Arc<Runtime>,
+    /// The channels, besides `http`.
+    pub channels: Vec<Arc<dyn Channel>>,
+    /// The place where agents keep their session files. It is the same after a restart.
+    pub host: HostId,
+    /// The clock.
+    pub clock: Clock,
+}
+
+/// A gateway. Clones share it.
+#[derive(Clone)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+}
+
+/// The tasks of a gateway. Dropping it stops them without waiting; [`shutdown`](Self::shutdown) waits.
+#[derive(Debug)]
+pub struct Running {
+    stop: CancellationToken,
+}
+
+struct Shared {
+    config: Config,
+    store: Arc<dyn Store>,
+    runtime: Arc<Runtime>,
+    channels: Vec<Arc<dyn Channel>>,
+    attachments: Attachments,
+    hooks: Hooks,
+    tools: AgentTools,
+    clock: Clock,
+    host: HostId,
+    worker: WorkerId,
+    hub: Hub,
+    running: RunningTurns,
+    /// A turn may be claimable now.
+    work: Notify,
+    /// A delivery may be claimable now.
+    deliveries: Notify,
+    stop: CancellationToken,
+}
+
+impl Gateway {
+    /// Creates a gateway that accepts and answers calls, but runs no turn until [`start`](Self::start).
+    pub fn new(parts: Parts) -> Self {
+        let Parts { config, store, runtime, channels, host, clock } = parts;
+        let shared = Shared {
+            attachments: Attachments::in_directory(config.data_dir.join("files")),
+            hooks: Hooks::new(config.hooks.clone()),
+            tools: AgentTools::default(),
+            config,
+            store,
+            runtime,
+            channels,
+            clock,
+            host,
+            worker: WorkerId::new(Uuid::now_v7().to_string()),
+            hub: Hub::new(),
+            running: RunningTurns::default(),
+            work: Notify::new(),
+            deliveries: Notify::new(),
+            stop: CancellationToken::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Starts the tasks: turns, leases, deliveries, schedules, retention. Call it inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn start(&self) -> Result<Running, GatewayError> {
+        Ok(Running { stop: self.shared.stop.clone() })
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &dyn Store {
+        &*self.shared.store
+    }
+
+    /// Returns the library's runtime, with its registry of agents.
+    pub fn runtime(&self) -> &Runtime {
+        &self.shared.runtime
+    }
+
+    /// Returns the files of attachments.
+    pub fn attachments(&self) -> &Attachments {
+        &self.shared.attachments
+    }
+
+    /// Returns the operator's hooks.
+    pub fn hooks(&self) -> &Hooks {
+        &self.shared.hooks
+    }
+
+    /// Returns the channels.
+    pub fn channels(&self) -> &[Arc<dyn Channel>] {
+        &self.shared.channels
+    }
+
+    /// Returns the name of this process as a worker.
+    pub fn worker(&self) -> &WorkerId {
+        &self.shared.worker
+    }
+
+    /// Returns the time.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Is cancelled when the gateway shuts down: end streams then.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.shared.stop
+    }
+
+    /// Is notified when deliveries were added.
+    pub fn deliveries_added(&self) -> &Notify {
+        &self.shared.deliveries
+    }
+
+    /// Announces that the log of a conversation has grown by an operation of the caller on the store.
+    pub fn announce_growth(&self, conversation: ConversationId) {
+        self.shared.hub.announce_growth(conversation);
+        self.shared.work.notify_one();
+        self.shared.deliveries.notify_one();
+    }
+
+    /// Returns the events of a conversation after a number: those of the log, then each new one.
+    pub fn events(&self, conversation: ConversationId, after: Seq) -> EventStream {
+        EventStream::new(Arc::clone(&self.shared.store), &self.shared.hub, conversation, after)
+    }
+
+    /// Returns the events of all conversations after a position. `None` is the start.
+    pub fn feed(&self, after: Option<FeedCursor>) -> FeedStream {
+        FeedStream::new(Arc::clone(&self.shared.store), &self.shared.hub, after)
+    }
+
+    /// Returns whether an agent may work in a directory: below a root, with symbolic links resolved.
+    pub fn permits_directory(&self, directory: &std::path::Path) -> Result<PathBuf, GatewayError> {
+        conversations::permitted_directory(&self.shared.config, directory)
+    }
+}
+
+impl Running {
+    /// Stops accepting and claiming, and waits for running turns within the time limit of the configuration. Turns that do
+    /// not end in time are handed back: another start runs them.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+    }
+}
+
+impl Shared {
+    /// Returns a stored event of the gateway.
+    fn event(&self, event: &GatewayEvent, turn: Option<TurnId>) -> Result<NewEvent, GatewayError> {
+        Ok(NewEvent { kind: event.kind().to_owned(), turn, at: self.clock.now(), body: Json::of(event)? })
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Gateway").field("worker", &self.shared.worker).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Parts").field("config", &self.config).field("host", &self.host).finish_non_exhaustive()
+    }
+}

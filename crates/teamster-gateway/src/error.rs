@@ -1,0 +1,41 @@
+//! The errors of the gateway.
+
+use teamster_store::StoreError;
+
+/// Why a call of the gateway failed. Nothing has changed, unless the text says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// The store refuses the operation or cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A rule or a hook rejects the message. The text is for its author.
+    #[error("the message was rejected: {reason}")]
+    Rejected {
+        /// Why.
+        reason: String,
+    },
+    /// A value of the request is invalid.
+    #[error("{field} {problem}")]
+    Invalid {
+        /// The name of the field.
+        field: &'static str,
+        /// What is wrong, and how to correct it.
+        problem: String,
+    },
+    /// The caller must not do this.
+    #[error("{reason}")]
+    Forbidden {
+        /// Why.
+        reason: String,
+    },
+    /// The agent does not exist or cannot run.
+    #[error("{0}")]
+    Agent(String),
+    /// The gateway shuts down.
+    #[error("the gateway is shutting down; send the request again after its restart")]
+    ShuttingDown,
+    /// A document of the store cannot be read.
+    #[error("a stored document is invalid: {0}")]
+    Document(#[from] serde_json::Error),
+}
