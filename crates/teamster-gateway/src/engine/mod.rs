@@ -45,8 +45,8 @@ pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, M
 use self::leases::Leases;
 use self::running::RunningTurns;
 use self::sessions::IdleSessions;
-use self::worker::Slots;
 pub use self::stream::{EventStream, FeedStream, StreamError};
+use self::worker::Slots;
 use crate::attachments::Attachments;
 use crate::clock::Clock;
 use crate::config::Config;

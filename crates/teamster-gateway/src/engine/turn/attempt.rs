@@ -9,6 +9,7 @@ use super::opening::{Knowledge, Opened};
 use super::permission_requests::OpenRequests;
 use super::steering::{Joined, Steering};
 use super::{TurnContext, TurnError};
+use crate::channels::deliveries;
 use crate::config::TurnSettings;
 use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
@@ -258,14 +259,8 @@ impl<'a> Attempt<'a> {
         let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
         let event = self.context.shared().event(&event, Some(claim.turn.id))?;
         self.buffer.push_stored(event)?;
-        let now = self.context.shared().clock.now();
-        self.deliveries.extend(crate::channels::deliveries::notice(
-            &claim.conversation,
-            claim.turn.id,
-            &format!("session_reset:{}", self.number),
-            reason,
-            now,
-        ));
+        let notice = deliveries::notice(&self.context.recipient(), &format!("session-reset-{}", self.number), reason)?;
+        self.deliveries.extend(notice);
         Ok(())
     }
 
@@ -358,7 +353,8 @@ fn failed(code: ErrorCode, message: &str) -> RunResult {
 
 /// Returns the result of two runs of one turn.
 fn merged(first: RunResult, mut second: RunResult) -> RunResult {
-    let joined = |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
+    let joined =
+        |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
     second.text = joined(first.text.as_str(), second.text.as_str()).into();
     second.final_text = joined(first.final_text.as_str(), second.final_text.as_str()).into();
     second.duration_ms = second.duration_ms.saturating_add(first.duration_ms);
