@@ -37,7 +37,7 @@ impl Attachments {
     pub async fn put(&self, bytes: Vec<u8>) -> io::Result<String> {
         let directory = Arc::clone(&self.directory);
         on_thread(move || {
-            let hash = format!("{:x}", Sha256::digest(&bytes));
+            let hash = base16ct::lower::encode_string(&Sha256::digest(&bytes));
             let path = path_of(&directory, &hash).ok_or_else(|| io::Error::other("invalid hash"))?;
             if path.exists() {
                 return Ok(hash);
