@@ -30,6 +30,7 @@ mod openapi;
 mod operation;
 mod permissions;
 mod problem;
+mod schedules;
 mod settings;
 mod sse;
 #[cfg(test)]
@@ -129,6 +130,8 @@ fn other_routes() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::default()
         .routes(routes!(agents::list))
         .routes(routes!(files::download))
+        .routes(routes!(schedules::create, schedules::list))
+        .routes(routes!(schedules::get, schedules::replace, schedules::delete))
         .routes(routes!(usage::list))
         .routes(routes!(deliveries::list))
         .routes(routes!(deliveries::retry))

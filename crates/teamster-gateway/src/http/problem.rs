@@ -235,7 +235,7 @@ impl From<GatewayError> for Problem {
             GatewayError::ShuttingDown => {
                 Self::new(ProblemCode::ShuttingDown, error.to_string()).retry_after(OUTAGE_RETRY)
             }
-            GatewayError::Document(_) => Self::internal(&error),
+            other => Self::internal(&other),
         }
     }
 }
