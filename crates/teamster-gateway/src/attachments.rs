@@ -54,6 +54,13 @@ impl Attachments {
         .await
     }
 
+    /// Returns the size of a content in bytes.
+    pub async fn size(&self, hash: &str) -> io::Result<u64> {
+        let path = path_of(&self.directory, hash)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this is not the hash of a file"))?;
+        on_thread(move || Ok(std::fs::metadata(path)?.len())).await
+    }
+
     /// Reads a content.
     pub async fn get(&self, hash: &str) -> io::Result<Vec<u8>> {
         let path = path_of(&self.directory, hash)
@@ -84,6 +91,7 @@ mod tests {
         let hash = files.put(b"hello".to_vec()).await.unwrap();
         assert_eq!(hash, files.put(b"hello".to_vec()).await.unwrap());
         assert_eq!(files.get(&hash).await.unwrap(), b"hello");
+        assert_eq!(files.size(&hash).await.unwrap(), 5);
         for other in ["", "../../etc/passwd", "ab", &"g".repeat(64), &hash.to_uppercase()] {
             assert_eq!(files.get(other).await.unwrap_err().kind(), io::ErrorKind::NotFound, "{other}");
         }

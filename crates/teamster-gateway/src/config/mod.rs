@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
-pub use rules::{ConversationSettings, Origin, Rule, TurnSettings, resolve};
+pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.
 #[derive(Clone, Debug)]
