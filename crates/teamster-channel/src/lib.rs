@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `inbound` | what a channel receives, and the [`Inbox`] that accepts it |
 //! | `outbound` | what a channel sends, and the outcomes |
+//! | [`signature`] | the signatures of webhooks |
 //!
 //! Invariant: this crate depends on no service and on no part of the gateway.
 
 mod inbound;
 mod outbound;
+pub mod signature;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
