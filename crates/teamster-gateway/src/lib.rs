@@ -26,6 +26,7 @@ mod error;
 pub mod event;
 pub mod hooks;
 pub mod http;
+pub mod instructions;
 pub mod schedules;
 pub mod tools;
 
