@@ -1,5 +1,6 @@
 //! The configuration of the gateway, as data. `teamster serve` reads it from the user's file, variables and flags.
 
+pub mod file;
 mod rules;
 
 use std::net::SocketAddr;
