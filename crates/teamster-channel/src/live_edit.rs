@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The longest wait after a failure without a stated time.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// Decides when a growing text is shown. At most one edit is under way, and a later text replaces one that waits.
 #[derive(Clone, Debug)]

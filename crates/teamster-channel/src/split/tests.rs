@@ -50,7 +50,7 @@ fn a_short_text_is_one_part() {
 #[test]
 fn a_text_ends_at_a_paragraph_then_at_a_line_then_at_a_word() {
     let paragraphs = format!("{}\n\n{}", "a".repeat(40), "b b ".repeat(12));
-    assert_eq!(chars(&paragraphs, 64), [format!("{}", "a".repeat(40)), "b b ".repeat(12).trim().to_owned()]);
+    assert_eq!(chars(&paragraphs, 64), ["a".repeat(40), "b b ".repeat(12).trim().to_owned()]);
     let lines = format!("{}\n{}", "a".repeat(20), "b ".repeat(25));
     assert_eq!(chars(&lines, 64)[0], "a".repeat(20));
     let words = "word ".repeat(30);
