@@ -26,12 +26,13 @@ mod error;
 pub mod event;
 pub mod hooks;
 pub mod http;
+pub mod instructions;
 pub mod schedules;
 pub mod tools;
 
 pub use clock::Clock;
 pub use engine::{
-    AcceptedMessage, AnswerResult, Caller, ConversationChange, EventStream, FeedStream, Gateway, IncomingMessage,
-    MessageTarget, NewConversationRequest, Parts, Running, StreamError,
+    AcceptedMessage, Activity, AnswerResult, Caller, ConversationChange, EventStream, FeedStream, Gateway,
+    IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running, StreamError,
 };
 pub use error::GatewayError;

@@ -80,6 +80,18 @@ pub struct TurnSettings {
     pub approvers: Vec<String>,
 }
 
+impl TurnSettings {
+    /// Returns whether a session with these settings can be used for a turn with the others.
+    pub fn opens_like(&self, other: &Self) -> bool {
+        self.agent == other.agent
+            && self.cli_path == other.cli_path
+            && self.model == other.model
+            && self.permission == other.permission
+            && self.allow_tools == other.allow_tools
+            && self.directory == other.directory
+    }
+}
+
 /// Who writes, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
