@@ -12,6 +12,7 @@
 //! | `capabilities` | what a service supports, as data |
 //! | `commands` | the commands of a chat |
 //! | `render` | tool calls, plans and permission requests as Markdown |
+//! | [`signature`] | the signatures of webhooks |
 //!
 //! Invariant: this crate depends on no service and on no part of the gateway. It does no I/O and reads no clock.
 
@@ -20,6 +21,7 @@ mod commands;
 mod inbound;
 mod outbound;
 pub mod render;
+pub mod signature;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;

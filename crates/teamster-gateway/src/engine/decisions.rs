@@ -40,14 +40,9 @@ pub(super) enum AfterAttempt {
     /// The turn has failed.
     Failed(ErrorCode),
     /// Another attempt starts after this time.
-    Retry {
-        delay: Duration,
-        code: ErrorCode,
-    },
+    Retry { delay: Duration, code: ErrorCode },
     /// The conversation pauses.
-    Pause {
-        until: Timestamp,
-    },
+    Pause { until: Timestamp },
     /// The session cannot be used. Another attempt starts at once, in a new session.
     NewSession,
 }
@@ -65,14 +60,13 @@ pub(super) fn after_attempt(facts: &AttemptFacts<'_>, retries: &Retries, now: Ti
     if code == ErrorCode::SessionNotFound && facts.resumed {
         return AfterAttempt::NewSession;
     }
-    let has_effects = facts.progress == Progress::Tools && !retries.after_tools;
-    if has_effects || !is_retryable(&code, result.error.as_deref()) {
+    if facts.progress == Progress::Tools && !retries.after_tools {
         return AfterAttempt::Failed(code);
     }
     if let Some(until) = facts.limited_until.filter(|until| code == ErrorCode::RateLimit && *until > now) {
         return if retries.pause_on_rate_limit { AfterAttempt::Pause { until } } else { AfterAttempt::Failed(code) };
     }
-    if facts.attempt > retries.max {
+    if facts.attempt > retries.max || !is_retryable(&code, result.error.as_deref()) {
         return AfterAttempt::Failed(code);
     }
     AfterAttempt::Retry { delay: delay(facts.attempt, retries.first_delay, jitter), code }
@@ -89,9 +83,10 @@ fn is_retryable(code: &ErrorCode, failure: Option<&Failure>) -> bool {
         | ErrorCode::WatchdogTimeout
         | ErrorCode::DeadlineExceeded
         | ErrorCode::QueueFull
-        | ErrorCode::RateLimit
         | ErrorCode::Overloaded
         | ErrorCode::Connection => true,
+        // The vendor reports a quota that is used up as not retryable.
+        ErrorCode::RateLimit => vendor.unwrap_or(true),
         ErrorCode::Provider => vendor.unwrap_or(false),
         _ => false,
     }
@@ -174,7 +169,9 @@ mod tests {
 
     #[test]
     fn crashes_timeouts_and_overload_are_retried_after_5_10_and_20_seconds() {
-        for code in ["CLI_EXIT", "CLI_SIGNALED", "WATCHDOG_TIMEOUT", "OVERLOADED", "CONNECTION", "SPAWN_FAILED", "RATE_LIMIT"] {
+        for code in
+            ["CLI_EXIT", "CLI_SIGNALED", "WATCHDOG_TIMEOUT", "OVERLOADED", "CONNECTION", "SPAWN_FAILED", "RATE_LIMIT"]
+        {
             let result = failed(code);
             let delays: Vec<_> = (1..=4)
                 .map(|attempt| match decide(&AttemptFacts { attempt, ..facts(&result) }) {
@@ -189,7 +186,9 @@ mod tests {
 
     #[test]
     fn failures_that_another_attempt_repeats_are_final() {
-        for code in ["AUTH", "BUDGET", "CONTEXT_WINDOW", "INVALID_REQUEST", "CLI_NOT_FOUND", "CONFIG", "MAX_TURNS", "PROVIDER"] {
+        for code in
+            ["AUTH", "BUDGET", "CONTEXT_WINDOW", "INVALID_REQUEST", "CLI_NOT_FOUND", "CONFIG", "MAX_TURNS", "PROVIDER"]
+        {
             let result = failed(code);
             assert!(matches!(decide(&facts(&result)), AfterAttempt::Failed(_)), "{code}");
         }

@@ -45,8 +45,8 @@ pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, M
 use self::leases::Leases;
 use self::running::RunningTurns;
 use self::sessions::IdleSessions;
-use self::worker::Slots;
 pub use self::stream::{EventStream, FeedStream, StreamError};
+use self::worker::Slots;
 use crate::attachments::Attachments;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -76,6 +76,16 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<Shared>,
+}
+
+/// What a process works on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Activity {
+    /// Turns that run, without those that wait for a person.
+    pub running_turns: u32,
+    /// Agents that wait for the next message of their conversation.
+    pub idle_sessions: usize,
 }
 
 /// The tasks of a gateway. Dropping it stops them without waiting; [`shutdown`](Self::shutdown) waits.
@@ -188,6 +198,11 @@ impl Gateway {
     /// Returns the name of this process as a worker.
     pub fn worker(&self) -> &WorkerId {
         &self.shared.worker
+    }
+
+    /// Returns the number of turns that run in this process, and the number of its idle sessions.
+    pub fn activity(&self) -> Activity {
+        Activity { running_turns: self.shared.slots.running(), idle_sessions: self.shared.sessions.len() }
     }
 
     /// Returns the time.

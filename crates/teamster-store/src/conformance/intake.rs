@@ -131,7 +131,7 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
         channel: "webhook".to_owned(),
         channel_id: id.to_owned(),
         text: "Other".to_owned(),
-        details: Json::empty(),
+        details: None,
         events: vec![world.event("message_edited")],
     };
     let replaced = world.store().edit_message(edit("m", world), world.now()).await.unwrap();
@@ -141,7 +141,8 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
     assert_eq!(late, EditOutcome::TooLate(accepted.turn));
     let unknown = world.store().edit_message(edit("n", world), world.now()).await.unwrap();
     assert_eq!(unknown, EditOutcome::Unknown);
-    assert_eq!(world.log(accepted.conversation).await.len(), 2);
+    let log = world.log(accepted.conversation).await;
+    assert_eq!((log.len(), log[1].turn), (2, Some(accepted.turn)));
 }
 
 async fn an_abort_ends_a_waiting_turn_and_is_reported_to_the_worker_of_a_running_one(world: &mut World) {

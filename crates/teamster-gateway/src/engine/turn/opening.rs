@@ -33,9 +33,7 @@ pub(super) enum Knowledge {
     /// It is new to the agent, and there is no history.
     Nothing,
     /// It gets the last messages from the log. An earlier session was lost if `lost`.
-    History {
-        lost: bool,
-    },
+    History { lost: bool },
 }
 
 /// A session for an attempt, with its first prompt.
@@ -76,17 +74,18 @@ impl TurnContext {
         if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &instructions) {
             return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session { resumed: false } }));
         }
-        let stored = claim.session.as_ref().filter(|session| session.host == shared.host).map(|session| session.id.as_str());
+        let stored =
+            claim.session.as_ref().filter(|session| session.host == shared.host).map(|session| session.id.as_str());
         let resumed = continued.or(stored);
         let items = match resumed {
             Some(_) => Vec::new(),
-            None => history(&*shared.store, &claim.conversation, Some(claim.turn.id)).await?,
+            None => history(&*shared.store, &claim.conversation, claim.turn.queued_seq).await?,
         };
         let knowledge = self.knowledge(resumed.is_some(), &items);
         prompt.text = primed(&items, &prompt.text);
         let mut request = self.request(&settings, &instructions);
         if let Some(id) = resumed {
-            request = request.with_conversation(Conversation::Resume(SessionId::new(id)));
+            request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
         }
         let tools = shared.tools.offer(conversation, &mut request);
         let session = match shared.runtime.open(&settings.agent, request) {
