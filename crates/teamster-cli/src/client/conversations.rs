@@ -83,8 +83,8 @@ const PAGE: u32 = 100;
 pub(super) async fn run(args: ConversationsArgs, connection: &Connection) -> Result<u8, ClientError> {
     match args.action {
         Some(Action::Show { conversation, json }) => show(conversation, json, connection).await,
-        Some(Action::List(list)) => self::list(&list, connection).await,
-        None => self::list(&args.list, connection).await,
+        Some(Action::List(args)) => list(&args, connection).await,
+        None => list(&args.list, connection).await,
     }
 }
 

@@ -122,7 +122,7 @@ impl<'a> Events<'a> {
         let path = format!("v1/conversations/{}/events?after={}", self.conversation, self.last);
         match self.connection.stream(&path, Some(self.last).filter(|last| *last > 0)).await {
             Ok(response) => {
-                self.frames = Some(Box::pin(SseStream::from_byte_stream(response.bytes_stream())));
+                self.frames = Some(Box::pin(SseStream::from_bytes_stream(response.bytes_stream())));
                 (self.lost, self.delay) = (None, FIRST_DELAY);
                 if std::mem::replace(&mut self.was_empty, true) {
                     sleep(FIRST_DELAY).await;

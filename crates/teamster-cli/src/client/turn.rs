@@ -1,6 +1,6 @@
 //! Shows the events of one turn in the formats of `run`.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Instant;
 
 use reqwest::Method;
@@ -157,6 +157,6 @@ impl TurnDisplay {
 pub(super) fn write_line(json: &RawValue) -> io::Result<()> {
     let mut out = io::stdout();
     let mut to = JsonWriter { text: &mut Vec::new(), out: &mut out };
-    to.line(json)?;
+    to.line(&json)?;
     to.flush()
 }

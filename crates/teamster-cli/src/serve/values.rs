@@ -2,7 +2,7 @@
 //!
 //! The precedence is: built-in < `[defaults]` < `[serve]` < environment < command line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -188,6 +188,18 @@ fn flat(table: &ServeTable) -> Vec<(String, Value)> {
     found
 }
 
+/// Inserts a value at the path of its key.
+fn insert(object: &mut Map<String, Value>, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => _ = object.insert(key.to_owned(), value),
+        Some((table, rest)) => {
+            if let Value::Object(inner) = object.entry(table).or_insert_with(|| Value::Object(Map::new())) {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}
+
 impl ServeValues {
     /// Returns the table of the values in effect.
     ///
@@ -196,15 +208,7 @@ impl ServeValues {
     pub(crate) fn table(&self) -> Result<ServeTable, ConfigError> {
         let mut object = Map::new();
         for (key, (value, _)) in &self.values {
-            let mut parts: Vec<&str> = key.split('.').collect();
-            let Some(last) = parts.pop() else { continue };
-            let mut target = &mut object;
-            for part in parts {
-                let entry = target.entry(part).or_insert_with(|| Value::Object(Map::new()));
-                let Value::Object(inner) = entry else { break };
-                target = inner;
-            }
-            target.insert(last.to_owned(), value.clone());
+            insert(&mut object, key, value.clone());
         }
         serde_json::from_value(Value::Object(object)).map_err(|error| ConfigError::Serve(error.to_string()))
     }
@@ -224,10 +228,5 @@ impl ServeValues {
             }
             _ => ConfigError::Serve(format!("serve.{key}: {problem}")),
         }
-    }
-
-    /// Returns the keys in the order of the table.
-    pub(crate) fn keys(&self) -> BTreeSet<&str> {
-        self.values.keys().map(String::as_str).collect()
     }
 }

@@ -1,7 +1,6 @@
 //! The configuration of a [`Backend`](super::Backend), and the environment variables that set it.
 
 use std::ffi::OsString;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,6 +139,8 @@ pub fn split_rules(list: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> BackendConfig {
