@@ -18,7 +18,7 @@ async fn the_same_key_and_body_return_the_same_turn_and_another_body_is_refused(
         let id = world.conversation().await;
         let first = send(&world, &id, json!({ "text": "hi" }), "k").await;
         assert_eq!(first.json(StatusCode::ACCEPTED)["seq"], 1);
-        let spaced = format!("{{ \"mode\" : \"queue\",\n \"text\": \"hi\" }}");
+        let spaced = "{ \"mode\" : \"queue\",\n \"text\": \"hi\" }";
         let again = Request::post(format!("/v1/conversations/{id}/messages"))
             .header("idempotency-key", "k")
             .header(header::CONTENT_TYPE, "application/json; charset=utf-8");

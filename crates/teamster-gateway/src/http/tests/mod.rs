@@ -65,8 +65,7 @@ impl World {
     }
 
     fn new(directory: Arc<tempfile::TempDir>, store: Arc<dyn Store>, configure: impl FnOnce(&mut Config)) -> Self {
-        let mut config = Config::default();
-        config.data_dir = directory.path().to_owned();
+        let mut config = Config { data_dir: directory.path().to_owned(), ..Config::default() };
         config.turn.directory = directory.path().to_owned();
         config.timing.heartbeat = Duration::from_millis(200);
         configure(&mut config);
@@ -156,7 +155,7 @@ impl World {
         let request = ClaimRequest {
             worker: WorkerId::new("worker"),
             host: HostId::new("host"),
-            lease_for: Duration::from_secs(60),
+            lease_for: Duration::from_mins(1),
             max_running: 10,
             max_running_per_chat: 10,
             affinity: Duration::ZERO,

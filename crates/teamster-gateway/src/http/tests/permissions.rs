@@ -25,7 +25,7 @@ fn tool(approvers: &[&str]) -> Value {
     json!({ "type": "permission_request", "toolName": "Bash", "approvers": approvers })
 }
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn a_request_is_listed_and_answered_once() {

@@ -62,7 +62,9 @@ async fn an_unknown_path_method_or_id_is_a_problem() {
         (Method::POST, "/v1/openapi.json"),
         (Method::POST, "/healthz"),
     ] {
-        raw(&world, method, path, None, "").await.problem(405, "METHOD_NOT_ALLOWED");
+        let reply = raw(&world, method, path, None, "").await;
+        reply.problem(405, "METHOD_NOT_ALLOWED");
+        assert!(reply.headers["allow"].to_str().unwrap().contains("GET"), "{path}");
     }
     for path in ["conversations/x", "turns/x", "conversations/%00", "conversations/%ff", "turns/..%2f"] {
         world.get(&format!("/v1/{path}")).await.problem(400, "INVALID_REQUEST");
@@ -87,9 +89,8 @@ async fn every_protected_call_refuses_a_caller_without_its_scope() {
             let method: Method = method.to_uppercase().parse().unwrap();
             // A body that can be read, so that the scope is what is missing.
             let body = match operation["operationId"].as_str().unwrap() {
-                "sendMessage" => json!({ "text": "x" }),
                 "answerPermissionRequest" => json!({ "decision": "allow" }),
-                "createSchedule" | "replaceSchedule" => json!({ "text": "x" }),
+                "sendMessage" | "createSchedule" | "replaceSchedule" => json!({ "text": "x" }),
                 _ => json!({}),
             };
             let is_upload = path == "/v1/files";

@@ -34,7 +34,7 @@ async fn every_call_has_an_id_a_text_and_a_problem() {
             assert!(ids.insert(operation["operationId"].as_str().expect(&name).to_owned()), "{name}");
             assert!(!operation["summary"].as_str().expect(&name).is_empty());
             assert!(operation["responses"]["default"]["content"]["application/problem+json"].is_object(), "{name}");
-            let is_open = path.ends_with("z");
+            let is_open = path.ends_with('z');
             assert_eq!(operation["security"].is_array(), !is_open, "{name}");
         }
     }
