@@ -137,6 +137,12 @@ impl Concurrency {
         Some(Permit { _permit: permit, _entry: entry })
     }
 
+    /// Takes a place if there is one.
+    pub(crate) fn try_enter(&self, key: LimitKey) -> Option<Permit> {
+        let (semaphore, entry) = self.entry(key);
+        Some(Permit { _permit: semaphore.try_acquire_owned().ok()?, _entry: entry })
+    }
+
     fn entry(&self, key: LimitKey) -> (Arc<Semaphore>, Entry) {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || InUse { semaphore: Arc::new(Semaphore::new(self.limit)), requests: 0 };

@@ -93,7 +93,8 @@ fn is_named(host: &str, name: &str) -> bool {
         Some("") => true,
         Some(rest) => {
             let port = rest.strip_prefix(':').filter(|port| !port.is_empty());
-            port.is_some_and(|port| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit())) && !has_port(name)
+            port.is_some_and(|port| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()))
+                && !has_port(name)
         }
         None => false,
     }

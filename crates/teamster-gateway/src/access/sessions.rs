@@ -37,11 +37,8 @@ pub(crate) async fn create(
     let Method::Token { hash } = caller.method else { return Ok(None) };
     let secret = Secret::session().map_err(AccessError::Random)?;
     let identity = &caller.identity;
-    let session = SessionDocument {
-        parent: hash,
-        parent_id: identity.token,
-        expires_at: now.after(LIFETIME).as_millis(),
-    };
+    let session =
+        SessionDocument { parent: hash, parent_id: identity.token, expires_at: now.after(LIFETIME).as_millis() };
     let document = TokenDocument { scopes: identity.scopes.clone(), session: Some(session) };
     let view = tokens.store(&identity.owner, document, &secret).await?;
     Ok(Some(NewSession { view, cookie: cookie(secret.expose(), LIFETIME.as_secs(), is_https) }))

@@ -56,8 +56,10 @@ pub enum AccessError {
         source: io::Error,
     },
     /// The fixed token can be guessed, and others can reach the gateway.
-    #[error("the token of TEAMSTER_TOKEN is short and the gateway can be reached from other machines: \
-             use at least 16 characters, for example the output of `openssl rand -hex 32`")]
+    #[error(
+        "the token of TEAMSTER_TOKEN is short and the gateway can be reached from other machines: \
+             use at least 16 characters, for example the output of `openssl rand -hex 32`"
+    )]
     ShortToken,
 }
 
@@ -262,10 +264,11 @@ pub async fn first_token(gateway: &Gateway) -> Result<FirstToken, AccessError> {
     let secret = Secret::token().map_err(AccessError::Random)?;
     let (path, text) = (file.clone(), format!("{}\n", secret.expose()));
     let written = tokio::task::spawn_blocking(move || write_private(&path, &text)).await;
-    written
-        .map_err(io::Error::other)
-        .and_then(|written| written)
-        .map_err(|source| AccessError::File { action: "write", path: file.clone(), source })?;
+    written.map_err(io::Error::other).and_then(|written| written).map_err(|source| AccessError::File {
+        action: "write",
+        path: file.clone(),
+        source,
+    })?;
     tokens.add(NewToken { owner: OPERATOR.to_owned(), scopes: vec![Scope::Admin] }, &secret).await?;
     Ok(FirstToken::Created { secret, file })
 }

@@ -2,11 +2,11 @@
 
 mod audit;
 mod extract;
-mod openai;
+pub mod openai;
 mod problem;
 mod protect;
-mod server;
-mod tokens;
+pub mod server;
+pub mod tokens;
 mod wire;
 
 pub use self::audit::audit;

@@ -161,7 +161,8 @@ async fn log_in(
         let gateway = protection.gateway();
         let tokens = Tokens::new(gateway.clone());
         let created = create_session(&tokens, &caller, gateway.now(), protection.is_https()).await?;
-        let needs_token = || Problem::new(ProblemCode::Forbidden, "a session starts with a token, not with another session");
+        let needs_token =
+            || Problem::new(ProblemCode::Forbidden, "a session starts with a token, not with another session");
         let session = created.ok_or_else(needs_token)?;
         audit_from(gateway, &from, "session.start", &session.view.id.to_string()).await;
         Ok((view(&caller, session.view.expires_at), session.cookie))

@@ -96,9 +96,12 @@ pub(super) async fn bounds(State(shared): State<Arc<Shared>>, request: Request, 
     let limits = &shared.gateway.config().limits;
     // The routes have limits of their own, which are not higher.
     let largest = limits.body_bytes.max(limits.attachment_bytes);
-    let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > largest) {
-        return responses::too_large(largest);
+    if let Some(length) = request.headers().get(CONTENT_LENGTH) {
+        match length.to_str().ok().and_then(|length| length.parse::<u64>().ok()) {
+            Some(length) if usize::try_from(length).is_ok_and(|length| length <= largest) => {}
+            // A length without a number is refused when the request is read, so this one has too many digits.
+            Some(_) | None => return responses::too_large(largest),
+        }
     }
     let key = request.extensions().get::<CountsFor>().map_or(LimitKey::Fixed, |key| key.0);
     let Some(_permit) = shared.concurrency.enter(key).await else {

@@ -41,7 +41,9 @@ pub(super) fn wrong_origin(reason: WrongOrigin) -> Response {
 
 /// Returns what a request with a session gets if another site may have caused it.
 pub(super) fn forged() -> Response {
-    forbidden("a change with the session of the page needs the headers `Origin` and `X-Teamster-CSRF: 1`; or send a token")
+    forbidden(
+        "a change with the session of the page needs the headers `Origin` and `X-Teamster-CSRF: 1`; or send a token",
+    )
 }
 
 pub(super) fn forbidden(detail: impl Into<String>) -> Response {
