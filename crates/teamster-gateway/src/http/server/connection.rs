@@ -37,6 +37,7 @@ pub(super) struct Connections {
     pub(super) app: Router,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) header_timeout: Duration,
+    pub(super) idle_timeout: Duration,
     pub(super) write_timeout: Duration,
     /// Ends each connection after its requests.
     pub(super) stop: CancellationToken,
@@ -126,7 +127,7 @@ impl Connections {
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.header_timeout)
+            .header_read_timeout(self.idle_timeout)
             .max_headers(MAX_HEADERS)
             .max_buf_size(usize::from(MAX_HEADER_BYTES));
         builder

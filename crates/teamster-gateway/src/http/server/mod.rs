@@ -34,8 +34,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct ServerOptions {
     /// The number of connections. More of them wait.
     pub max_connections: usize,
-    /// The time for a TLS handshake, and for the headers of a request.
+    /// The time for a TLS handshake, and for the headers of the first request.
     pub header_timeout: Duration,
+    /// The time between two requests of a connection, with the headers of the second one.
+    pub idle_timeout: Duration,
     /// The time that a client may take to accept more of a response.
     pub write_timeout: Duration,
     /// How long a shutdown waits for requests.
@@ -88,6 +90,7 @@ impl Default for ServerOptions {
         Self {
             max_connections: 4_096,
             header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(30),
         }
@@ -133,13 +136,20 @@ impl Server {
     /// closes what is left. End event streams with the same token: they would last until the limit.
     pub async fn serve(self, app: Router, options: ServerOptions, stop: CancellationToken) {
         let Self { listener, tls, behind_proxy, .. } = self;
-        let ServerOptions { max_connections, header_timeout, write_timeout, shutdown_timeout } = options;
+        let ServerOptions { max_connections, header_timeout, idle_timeout, write_timeout, shutdown_timeout } = options;
         let max_connections = max_connections.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(max_connections));
         let shares = (!behind_proxy).then(|| Concurrency::new(max_connections.div_ceil(SHARE)));
         let close = CancellationToken::new();
-        let connections =
-            Connections { app, tls, header_timeout, write_timeout, stop: stop.clone(), close: close.clone() };
+        let connections = Connections {
+            app,
+            tls,
+            header_timeout,
+            idle_timeout,
+            write_timeout,
+            stop: stop.clone(),
+            close: close.clone(),
+        };
         let connections = Arc::new(connections);
         let tasks = TaskTracker::new();
         while let Some((stream, peer, place)) = accept(&listener, &places, &stop).await {
