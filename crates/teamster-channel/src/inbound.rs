@@ -16,7 +16,7 @@ pub struct Message {
     pub author: Author,
     /// Its text, without the mention of the bot.
     pub text: String,
-    /// Its attachments.
+    /// Its attachments. An album is one message with several ids: hold its updates until it is complete.
     pub attachments: Vec<Attachment>,
     /// Whether it is addressed to the bot: by a mention, a direct message or a reply.
     pub is_addressed: bool,
@@ -31,7 +31,7 @@ pub struct Author {
     pub name: String,
     /// Whether the author is a program.
     pub is_bot: bool,
-    /// Ids of the roles or groups of the author, for access rules.
+    /// Ids of the roles or groups of the author. A rule matches them as `role:ID`.
     pub roles: Vec<String>,
 }
 
@@ -68,6 +68,8 @@ pub struct Edit {
 pub struct PromptAnswer {
     /// The token of the pressed button ([`Button::token`](crate::Button)).
     pub token: String,
+    /// The text for a button that takes one, or a reason for the agent.
+    pub message: Option<String>,
     /// Who pressed it.
     pub author: Author,
     /// Where it was pressed.
@@ -98,7 +100,7 @@ pub struct ChatCommand {
     pub place: Place,
 }
 
-/// The answer to a command: a text in Markdown.
+/// The answer to a command: a text in Markdown. Show it to the sender only, where the service can do that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandReply {
     /// The text.
@@ -117,8 +119,10 @@ pub enum Receipt {
     Duplicate,
     /// A rule rejects it, or it is not addressed to the bot. Nothing is stored.
     Ignored,
-    /// It is refused, with a text for its author.
+    /// It is refused, with a text for its author. Sending it again has the same result.
     Refused(String),
+    /// A queue is full, with a text for its author. It can be sent again later.
+    Busy(String),
 }
 
 /// Why a call of the inbox failed. Do not acknowledge the message: the service sends it again.
@@ -132,7 +136,9 @@ pub trait Inbox: Send + Sync {
     /// Accepts a message.
     async fn message(&self, message: Message) -> Result<Receipt, InboxError>;
 
-    /// Replaces a message that waits. A message that an agent works on stays as it was.
+    /// Replaces the text of a message that waits. A message that an agent works on stays as it was.
+    ///
+    /// Call it only for an edit by the message's author.
     async fn edit(&self, edit: Edit) -> Result<(), InboxError>;
 
     /// Answers a permission request or a question.

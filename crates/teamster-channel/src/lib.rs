@@ -9,30 +9,50 @@
 //! |---|---|
 //! | `inbound` | what a channel receives, and the [`Inbox`] that accepts it |
 //! | `outbound` | what a channel sends, and the outcomes |
+//! | `capabilities` | what a service supports, as data |
+//! | `commands` | the commands of a chat |
+//! | `split` | splits Markdown into parts that a service accepts |
+//! | `pace` | intervals, and waits that a service demands |
+//! | `live_edit` | shows a growing text by edits |
+//! | `render` | tool calls, plans and permission requests as Markdown |
+//! | [`signature`] | the signatures of webhooks |
 //!
-//! Invariant: this crate depends on no service and on no part of the gateway.
+//! Invariant: this crate depends on no service and on no part of the gateway. It does no I/O and reads no clock.
 
+mod capabilities;
+mod commands;
 mod inbound;
+mod live_edit;
 mod outbound;
+mod pace;
+pub mod render;
+pub mod signature;
+mod split;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+pub use capabilities::{Capabilities, TextLimit, TextUnit};
+pub use commands::{COMMANDS, CommandSpec, parse_command};
 pub use inbound::{
     Attachment, Author, ChatCommand, CommandReply, Edit, Inbox, InboxError, Message, PromptAnswer, PromptDecision,
     Receipt,
 };
+pub use live_edit::{EditStep, LiveEdit};
 pub use outbound::{
-    Button, Capabilities, Content, Delivered, File, Operation, Outgoing, Place, Prompt, SendError, SendOutcome,
+    Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, RateScope, SendError,
+    SendOutcome,
 };
+pub use pace::Pace;
+pub use split::{MIN_LIMIT, split};
 
 /// A service through which people or programs use agents.
 ///
-/// The gateway calls [`receive`](Self::receive) once per start, and the other methods from its delivery task. Calls for one
-/// chat never overlap.
+/// The gateway calls [`receive`](Self::receive) once per start, and the other methods from its delivery task. Calls of
+/// [`send`](Self::send) for one chat never overlap.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Returns the name of the channel, for example `webhook`. It is a part of every chat's address.
+    /// Returns the name of the channel, for example `discord`. It is a part of every chat's address: it must not change.
     fn name(&self) -> &str;
 
     /// Returns what the service supports.
@@ -46,10 +66,12 @@ pub trait Channel: Send + Sync {
     /// The method reconnects by itself. An error means that reconnecting cannot help, for example because a token is revoked.
     async fn receive(&self, inbox: &dyn Inbox, stop: CancellationToken) -> Result<(), ChannelError>;
 
-    /// Sends one part of a delivery. The call has a time limit of the caller and may be dropped.
+    /// Sends one part of a delivery. The call has a time limit ([`Capabilities::send_timeout`]) and may be dropped; then its
+    /// outcome is unknown.
     async fn send(&self, outgoing: &Outgoing) -> SendOutcome;
 
-    /// Asks the service for a part whose outcome is unknown. `None` means that the service cannot be asked.
+    /// Asks the service for a part whose outcome is unknown, for example in the chat's history. `None` means that the service
+    /// cannot be asked. [`SendOutcome::Unknown`] means that it does not answer now.
     async fn find(&self, _outgoing: &Outgoing) -> Option<SendOutcome> {
         None
     }

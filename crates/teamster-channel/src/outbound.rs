@@ -1,54 +1,72 @@
 //! What a channel sends.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Where something is written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The chat, named as the service names it.
+    /// The chat, named as the service names it. A thread of a chat has the chat of its parent.
     pub chat: String,
     /// The thread in the chat; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub thread: String,
 }
 
-/// What a service supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
-    /// Whether a sent message can be edited.
-    pub edits: bool,
-    /// Whether chats have threads.
-    pub threads: bool,
-    /// Whether files can be sent.
-    pub files: bool,
-    /// Whether a message can have buttons.
-    pub buttons: bool,
-    /// Whether a repeated send with the same key is recognized by the service.
-    pub idempotent_sends: bool,
-    /// The maximum length of a text, in the service's unit.
-    pub max_text: usize,
-    /// The shortest time between two edits in a chat.
-    pub edit_interval: Duration,
-}
-
 /// One call to the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The same for each attempt of this part, and different for all other parts.
+    /// The same for each attempt of this part, and different for all other parts. It has ASCII characters only.
     pub key: String,
     /// Where to write.
     pub place: Place,
+    /// The conversation, for programs.
+    pub conversation: Option<String>,
+    /// The turn, for programs.
+    pub turn: Option<String>,
     /// Whether a message is new or changes an earlier one.
     pub operation: Operation,
-    /// What to write.
+    /// What to write. Its text fits into the limit of the service.
     pub content: Content,
+    /// The number of this part and the number of all parts.
+    pub part: Part,
+    /// The bytes of a [`Content::File`]; empty for other contents.
+    pub bytes: Arc<[u8]>,
     /// Whether the service may have it already. Mark it as a possible repeat.
     pub may_be_repeat: bool,
     /// When the delivery was created, in milliseconds since 1970.
     pub created_at_ms: i64,
+}
+
+impl Outgoing {
+    /// Returns a short form of the key: 24 hexadecimal digits, for services that limit the length of a nonce.
+    pub fn nonce(&self) -> String {
+        let digest = Sha256::digest(self.key.as_bytes());
+        digest.iter().take(12).fold(String::with_capacity(24), |mut text, byte| {
+            // Writing to a text cannot fail.
+            _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+/// The position of a part in its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, starting at 0.
+    pub index: u32,
+    /// The number of all parts.
+    pub count: u32,
+}
+
+impl Part {
+    /// The part of a delivery that has only one.
+    pub const ONLY: Self = Self { index: 0, count: 1 };
 }
 
 /// What happens to a message in the service.
@@ -56,18 +74,24 @@ pub struct Outgoing {
 pub enum Operation {
     /// It is new.
     New,
-    /// It replaces the content of the message with this id.
+    /// It replaces the content and the buttons of the message with this id. Repeating it is harmless.
+    ///
+    /// A message that has this content already counts as sent. If the message does not exist any more, the outcome is
+    /// [`SendError::Gone`].
     Edit(String),
-    /// The message with this id is removed.
+    /// The message with this id is removed. A message that does not exist counts as sent.
     Delete(String),
 }
 
-/// The content of a message.
+/// The content of a message. All texts are Markdown.
+///
+/// The text of an agent or of a person is untrusted: a channel converts the Markdown into the markup of its service and
+/// neutralizes mentions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Content {
-    /// The agent's answer, in Markdown.
+    /// The agent's answer.
     Answer {
         /// The text.
         text: String,
@@ -82,35 +106,107 @@ pub enum Content {
         /// The stable code.
         code: String,
     },
-    /// A notice of the gateway, in Markdown.
+    /// A notice of the gateway.
     Notice {
         /// The text.
         text: String,
     },
+    /// The agent works. The answer replaces this message where the service can edit.
+    Progress {
+        /// The text so far.
+        text: String,
+    },
     /// The agent waits for a person.
     Prompt(Prompt),
+    /// A prompt was answered or has ended: its message gets this text, and its buttons are removed.
+    PromptClosed {
+        /// The id of the prompt.
+        id: String,
+        /// What happened, for people.
+        text: String,
+        /// What happened, for programs: `allow`, `allow_always`, `deny`, `timed_out`, `worker_lost` or `turn_ended`.
+        outcome: String,
+    },
     /// A file of the agent.
     File(File),
+}
+
+impl Content {
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Answer { text, .. }
+            | Self::Notice { text }
+            | Self::Progress { text }
+            | Self::PromptClosed { text, .. } => text,
+            Self::Failure { error, .. } => error,
+            Self::Prompt(prompt) => &prompt.text,
+            Self::File(file) => &file.caption,
+        }
+    }
+
+    /// Returns the same content with another text.
+    #[must_use]
+    pub fn with_text(mut self, new: String) -> Self {
+        match &mut self {
+            Self::Answer { text, .. }
+            | Self::Notice { text }
+            | Self::Progress { text }
+            | Self::PromptClosed { text, .. } => *text = new,
+            Self::Failure { error, .. } => *error = new,
+            Self::Prompt(prompt) => prompt.text = new,
+            Self::File(file) => file.caption = new,
+        }
+        self
+    }
 }
 
 /// A permission request or a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
-    /// What the agent wants to do or to know, in Markdown.
+    /// The id of the request.
+    pub id: String,
+    /// What the agent wants to do or to know.
     pub text: String,
     /// The possible answers.
     pub buttons: Vec<Button>,
 }
 
 /// A possible answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Button {
     /// The text on the button.
     pub label: String,
     /// An unguessable id of at most 64 bytes, which the press returns.
     pub token: String,
+    /// How the button looks.
+    #[serde(default)]
+    pub style: ButtonStyle,
+    /// Whether the press needs a text of its author, for example from an input field that the button opens.
+    #[serde(default)]
+    pub takes_text: bool,
+}
+
+/// Without the token: a log must not enable its reader to answer.
+impl std::fmt::Debug for Button {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Button").field("label", &self.label).field("style", &self.style).finish_non_exhaustive()
+    }
+}
+
+/// How a button looks, where the service has styles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ButtonStyle {
+    /// Plain.
+    #[default]
+    Plain,
+    /// It permits something.
+    Positive,
+    /// It refuses something.
+    Negative,
 }
 
 /// A file to send.
@@ -123,19 +219,19 @@ pub struct File {
     pub media_type: String,
     /// The hash under which the gateway stores the content.
     pub hash: String,
-    /// A caption in Markdown.
+    /// A caption.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub caption: String,
 }
 
 /// The outcome of a send.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
     /// The service has it.
     Sent(Delivered),
     /// The service does not have it.
     NotSent(SendError),
-    /// The service may have it: the connection broke after the request was written.
+    /// The service may have it: the connection broke after the request was written. The text contains no secret.
     Unknown(String),
 }
 
@@ -146,7 +242,7 @@ pub struct Delivered {
     pub message_id: Option<String>,
 }
 
-/// Why a part was not sent. The text contains no secret.
+/// Why a part was not sent. The texts contain no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// It can be sent again later.
@@ -155,7 +251,27 @@ pub enum SendError {
         reason: String,
         /// The shortest time to wait, if the service states one.
         after: Option<Duration>,
+        /// What has to wait.
+        scope: RateScope,
     },
+    /// The message of an edit does not exist any more, or it is too old to be edited. The gateway sends a new message.
+    Gone(String),
     /// Another attempt has the same result.
     Never(String),
+}
+
+impl SendError {
+    /// Returns an error of the connection or the service, after which the same chat may be tried again.
+    pub fn later(reason: impl Into<String>) -> Self {
+        Self::Later { reason: reason.into(), after: None, scope: RateScope::Chat }
+    }
+}
+
+/// What a limit of the service concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateScope {
+    /// The chat.
+    Chat,
+    /// All chats of the channel.
+    Channel,
 }

@@ -35,6 +35,9 @@ pub enum GatewayError {
     /// The gateway shuts down.
     #[error("the gateway is shutting down; send the request again after its restart")]
     ShuttingDown,
+    /// The system cannot create random numbers. Nothing is secret without them.
+    #[error("the system cannot create random numbers: {0}")]
+    Random(String),
     /// A document of the store cannot be read.
     #[error("a stored document is invalid: {0}")]
     Document(#[from] serde_json::Error),

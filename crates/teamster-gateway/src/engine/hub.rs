@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use teamster_store::{ConversationId, Event};
+use teamster_store::{ConversationId, Event, NewEvent, Seq};
 use tokio::sync::{broadcast, watch};
 
 /// Events that were appended together. Empty: read the log.
@@ -38,6 +38,17 @@ impl Hub {
         }
         drop(conversations);
         self.all.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Announces the last events of a log, of which `last` is the number of the last one.
+    pub(super) fn announce_appended(&self, conversation: ConversationId, events: Vec<NewEvent>, last: Seq) {
+        let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
+        let before = last.get().saturating_sub(count);
+        let numbered = (1..).zip(events).map(|(number, event)| {
+            let NewEvent { kind, turn, at, body } = event;
+            Arc::new(Event { seq: Seq::new(before + number), kind, turn, at, body })
+        });
+        self.announce(conversation, numbered.collect());
     }
 
     /// Announces that the log has grown.

@@ -5,17 +5,28 @@
 //! | `intake` | what clients and channels bring in: messages, edits, aborts, answers |
 //! | `conversations` | conversations and their settings |
 //! | `decisions` | what happens next, as pure functions |
-//! | `worker` | claims conversations and renews leases |
+//! | `worker` | claims conversations |
+//! | `upkeep` | closes idle sessions, deletes old data |
+//! | `leases` | renews leases, and stops turns that lose them |
 //! | `turn` | one turn, from its claim to its end |
+//! | `history` | what an agent gets that does not know the conversation |
 //! | `sessions` | live sessions between turns |
 //! | `log_writer` | the events of an attempt, in batches |
 //! | `hub`, `stream` | new events for subscribers |
 
 mod conversations;
+mod decisions;
+mod history;
 mod hub;
 mod intake;
+mod leases;
+mod log_writer;
 mod running;
+mod sessions;
 mod stream;
+mod turn;
+mod upkeep;
+mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,20 +35,25 @@ use teamster::Runtime;
 use teamster_channel::Channel;
 use teamster_store::{ConversationId, FeedCursor, HostId, Json, NewEvent, Seq, Store, Timestamp, TurnId, WorkerId};
 use tokio::sync::Notify;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use self::conversations::{ConversationChange, NewConversationRequest};
 use self::hub::Hub;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
+use self::leases::Leases;
 use self::running::RunningTurns;
+use self::sessions::IdleSessions;
 pub use self::stream::{EventStream, FeedStream, StreamError};
+use self::worker::Slots;
 use crate::attachments::Attachments;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
 use crate::hooks::Hooks;
+use crate::instructions::Instructions;
 use crate::tools::AgentTools;
 
 /// What a gateway is made of.
@@ -62,10 +78,24 @@ pub struct Gateway {
     shared: Arc<Shared>,
 }
 
+/// What a process works on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Activity {
+    /// Turns that run, without those that wait for a person.
+    pub running_turns: u32,
+    /// Agents that wait for the next message of their conversation.
+    pub idle_sessions: usize,
+}
+
 /// The tasks of a gateway. Dropping it stops them without waiting; [`shutdown`](Self::shutdown) waits.
 #[derive(Debug)]
 pub struct Running {
-    stop: CancellationToken,
+    shared: Arc<Shared>,
+    /// It ends after `stop` when the running turns have ended.
+    worker: JoinHandle<()>,
+    /// Tasks that must run until the worker has ended.
+    upkeep: JoinSet<()>,
 }
 
 struct Shared {
@@ -76,11 +106,15 @@ struct Shared {
     attachments: Attachments,
     hooks: Hooks,
     tools: AgentTools,
+    instructions: Instructions,
     clock: Clock,
     host: HostId,
     worker: WorkerId,
     hub: Hub,
     running: RunningTurns,
+    leases: Leases,
+    slots: Arc<Slots>,
+    sessions: IdleSessions,
     /// A turn may be claimable now.
     work: Notify,
     /// A delivery may be claimable now.
@@ -96,6 +130,7 @@ impl Gateway {
             attachments: Attachments::in_directory(config.data_dir.join("files")),
             hooks: Hooks::new(config.hooks.clone()),
             tools: AgentTools::default(),
+            instructions: Instructions::new(&config.instructions),
             config,
             store,
             runtime,
@@ -105,6 +140,9 @@ impl Gateway {
             worker: WorkerId::new(Uuid::now_v7().to_string()),
             hub: Hub::new(),
             running: RunningTurns::default(),
+            leases: Leases::default(),
+            slots: Arc::default(),
+            sessions: IdleSessions::default(),
             work: Notify::new(),
             deliveries: Notify::new(),
             stop: CancellationToken::new(),
@@ -117,7 +155,14 @@ impl Gateway {
     /// # Errors
     /// The store cannot be read.
     pub async fn start(&self) -> Result<Running, GatewayError> {
-        Ok(Running { stop: self.shared.stop.clone() })
+        worker::recover(&self.shared).await?;
+        let mut upkeep = JoinSet::new();
+        let shared = Arc::clone(&self.shared);
+        upkeep.spawn(async move { leases::renew(&shared).await });
+        let shared = Arc::clone(&self.shared);
+        upkeep.spawn(async move { upkeep::run(&shared).await });
+        let worker = tokio::spawn(worker::work(self.clone()));
+        Ok(Running { shared: Arc::clone(&self.shared), worker, upkeep })
     }
 
     /// Returns the configuration.
@@ -153,6 +198,11 @@ impl Gateway {
     /// Returns the name of this process as a worker.
     pub fn worker(&self) -> &WorkerId {
         &self.shared.worker
+    }
+
+    /// Returns the number of turns that run in this process, and the number of its idle sessions.
+    pub fn activity(&self) -> Activity {
+        Activity { running_turns: self.shared.slots.running(), idle_sessions: self.shared.sessions.len() }
     }
 
     /// Returns the time.
@@ -196,8 +246,25 @@ impl Gateway {
 impl Running {
     /// Stops accepting and claiming, and waits for running turns within the time limit of the configuration. Turns that do
     /// not end in time are handed back: another start runs them.
-    pub async fn shutdown(self) {
-        self.stop.cancel();
+    pub async fn shutdown(mut self) {
+        let shared = Arc::clone(&self.shared);
+        shared.stop.cancel();
+        if let Err(error) = (&mut self.worker).await {
+            tracing::error!(%error, "the worker has failed");
+        }
+        shared.sessions.close_all().await;
+        self.upkeep.shutdown().await;
+        // What was not recorded in time is claimed again without waiting for its lease.
+        if let Err(error) = shared.store.expire_leases(shared.worker.clone(), shared.clock.now()).await {
+            tracing::warn!(%error, "leases were not released; they expire by themselves");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+        self.worker.abort();
     }
 }
 
@@ -217,5 +284,11 @@ impl std::fmt::Debug for Gateway {
 impl std::fmt::Debug for Parts {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Parts").field("config", &self.config).field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Shared").field("worker", &self.worker).finish_non_exhaustive()
     }
 }

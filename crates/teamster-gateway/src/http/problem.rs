@@ -125,7 +125,7 @@ impl ProblemCode {
     }
 
     /// Returns the code as a text.
-    pub fn name(self) -> String {
+    pub fn text(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
     }
 }
@@ -162,7 +162,7 @@ impl Problem {
     /// Creates a problem. The detail says what is wrong and how to correct it; it contains no secret and no path.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self {
-            r#type: format!("urn:teamster:problem:{}", code.name().to_lowercase().replace('_', "-")),
+            r#type: format!("urn:teamster:problem:{}", code.text().to_lowercase().replace('_', "-")),
             title: code.title(),
             status: code.status().as_u16(),
             code,
@@ -240,7 +240,7 @@ impl From<GatewayError> for Problem {
             GatewayError::ShuttingDown => {
                 Self::new(ProblemCode::ShuttingDown, error.to_string()).retry_after(OUTAGE_RETRY)
             }
-            GatewayError::Document(_) => Self::internal(&error),
+            other => Self::internal(&other),
         }
     }
 }

@@ -22,6 +22,14 @@ impl LogStore for MemoryStore {
         })
     }
 
+    async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>> {
+        self.with(|state| {
+            state.room(conversation)?;
+            let turns = state.turns_of(conversation).into_iter().map(|(_, turn)| turn);
+            Ok(turns.filter(|turn| turn.ended_at.is_none()).cloned().collect())
+        })
+    }
+
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
         self.with(|state| {
             let limit = check_limit(limit)?;
@@ -49,7 +57,8 @@ impl LogStore for MemoryStore {
             for (position, (conversation, seq)) in state.feed.range(after.saturating_add(1)..).take(limit) {
                 last = *position;
                 let event = state.conversations.get(conversation).and_then(|room| room.events.get(seq));
-                events.extend(event.cloned().map(|event| FeedEvent { conversation: *conversation, event }));
+                let cursor = FeedCursor::new(position.to_string());
+                events.extend(event.cloned().map(|event| FeedEvent { conversation: *conversation, event, cursor }));
             }
             Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
         })

@@ -30,6 +30,16 @@ impl LogStore for SqliteStore {
         .await
     }
 
+    async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>> {
+        self.read(move |db| {
+            let key = conversation_key(db, conversation)?;
+            // The indexes of waiting and of running turns answer this without a look at the ended ones.
+            let sql = format!("{TURNS} WHERE turn.conversation = ?1 AND turn.state IN (0, 1) ORDER BY turn.key");
+            all(db, &sql, [key], turn)
+        })
+        .await
+    }
+
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
         let limit = check_limit(limit)?;
         self.read(move |db| {
@@ -63,12 +73,13 @@ impl LogStore for SqliteStore {
                 FROM event JOIN conversation ON conversation.key = event.conversation
                 WHERE position > ?1 ORDER BY position LIMIT ?2"
             );
-            let rows: Vec<(i64, FeedEvent)> = all(db, &sql, params![after, limit], |row| {
-                Ok((row.get("position")?, FeedEvent { conversation: row.get("conversation")?, event: event(row)? }))
+            let events = all(db, &sql, params![after, limit], |row| {
+                let position: i64 = row.get("position")?;
+                let cursor = FeedCursor::new(position.to_string());
+                Ok(FeedEvent { conversation: row.get("conversation")?, event: event(row)?, cursor })
             })?;
-            let last = rows.last().map_or(after, |(position, _)| *position);
-            let events = rows.into_iter().map(|(_, event)| event).collect();
-            Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
+            let cursor = events.last().map_or_else(|| FeedCursor::new(after.to_string()), |last| last.cursor.clone());
+            Ok(FeedPage { events, cursor })
         })
         .await
     }

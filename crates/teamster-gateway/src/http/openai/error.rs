@@ -106,7 +106,7 @@ impl ApiError {
 impl From<Problem> for ApiError {
     fn from(problem: Problem) -> Self {
         let code = problem.code();
-        let error = Self::new(code.status(), problem.detail(), Some(&code.name()));
+        let error = Self::new(code.status(), problem.detail(), Some(&code.text()));
         // Nothing was accepted, so that a repeated request is safe.
         Self { is_retryable: true, retry_after: problem.retry_after_seconds(), ..error }
     }

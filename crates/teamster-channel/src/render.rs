@@ -1,0 +1,207 @@
+//! Renders what is not an answer as Markdown: tool calls, plans and permission requests.
+//!
+//! Texts of agents, tools and people are untrusted. They are escaped so that they cannot forge a heading, a button's text, a link
+//! or the end of a code block. Mentions are neutralized by the channel, which knows their syntax.
+
+use std::fmt::Write as _;
+
+/// The longest input of a tool in a permission request, in characters. The start and the end are shown.
+const MAX_INPUT: usize = 1_500;
+
+/// The longest name or target, in characters.
+const MAX_NAME: usize = 300;
+
+/// The largest number of targets or plan steps that are shown.
+const MAX_ITEMS: usize = 30;
+
+/// The state of a step or a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepState {
+    /// Not started.
+    Pending,
+    /// In progress.
+    Running,
+    /// Done.
+    Done,
+    /// Failed.
+    Failed,
+}
+
+impl StepState {
+    const fn sign(self) -> char {
+        match self {
+            Self::Pending => '☐',
+            Self::Running => '▶',
+            Self::Done => '✓',
+            Self::Failed => '✗',
+        }
+    }
+}
+
+/// Renders a tool call as one line.
+pub fn tool_call(name: &str, summary: &str, state: StepState) -> String {
+    let mut text = format!("{} {}", state.sign(), inline_code(&shortened(name, MAX_NAME)));
+    if !summary.trim().is_empty() {
+        text.push(' ');
+        text.push_str(&escape(&shortened(summary, MAX_NAME)));
+    }
+    text
+}
+
+/// Renders the steps of a plan as a list.
+pub fn plan<'a>(steps: impl IntoIterator<Item = (&'a str, StepState)>) -> String {
+    let mut text = "**Plan**\n".to_owned();
+    let mut steps = steps.into_iter();
+    for (step, state) in steps.by_ref().take(MAX_ITEMS) {
+        // Writing to a text cannot fail.
+        _ = write!(text, "\n- {} {}", state.sign(), escape(&shortened(step, MAX_NAME)));
+    }
+    more(&mut text, steps.count());
+    text
+}
+
+/// Renders a permission request: the tool, what it concerns, and its input (a JSON text).
+pub fn permission_request(tool: &str, targets: &[&str], input: &str) -> String {
+    let mut text = format!("**The agent asks for permission** to use {}\n", inline_code(&shortened(tool, MAX_NAME)));
+    for target in targets.iter().take(MAX_ITEMS) {
+        _ = write!(text, "\n- {}", inline_code(&shortened(target, MAX_NAME)));
+    }
+    more(&mut text, targets.len().saturating_sub(MAX_ITEMS));
+    let pretty = serde_json::from_str::<serde_json::Value>(input)
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .unwrap_or_else(|_| input.to_owned());
+    if !matches!(pretty.trim(), "" | "{}" | "null") {
+        text.push_str("\n\n");
+        text.push_str(&code_block(&shortened(&pretty, MAX_INPUT), "json"));
+    }
+    text
+}
+
+fn more(text: &mut String, count: usize) {
+    if count > 0 {
+        _ = write!(text, "\n- … and {count} more");
+    }
+}
+
+/// Escapes a text for one line of Markdown. Line breaks become spaces, and invisible characters that change the direction of a
+/// text are removed.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.trim().chars() {
+        match character {
+            '\n' | '\r' | '\t' => escaped.push(' '),
+            character if is_deceptive(character) => {}
+            character
+                if character.is_ascii_punctuation()
+                    && !matches!(character, ',' | ';' | '?' | '\'' | '"' | '%' | '$' | '/') =>
+            {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+/// Escapes a text of several lines. Its line breaks are kept, and no line can begin a heading, a list or a quote.
+pub fn escape_block(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
+}
+
+/// Renders a text as code in a line. Its line breaks become spaces.
+pub fn inline_code(text: &str) -> String {
+    let clean: String = text
+        .chars()
+        .filter(|character| !is_deceptive(*character))
+        .map(|character| if matches!(character, '\n' | '\r') { ' ' } else { character })
+        .collect();
+    let fence = "`".repeat(longest_run(&clean, '`') + 1);
+    // A space separates backticks, and it keeps a text of spaces visible.
+    let needs_space = clean.is_empty() || clean.starts_with(['`', ' ']) || clean.ends_with(['`', ' ']);
+    let space = if needs_space { " " } else { "" };
+    format!("{fence}{space}{clean}{space}{fence}")
+}
+
+/// Renders a text as a code block whose fence the text cannot close.
+pub fn code_block(text: &str, language: &str) -> String {
+    let clean: String = text.chars().filter(|character| !is_deceptive(*character)).collect();
+    let fence = "`".repeat(longest_run(&clean, '`').max(2) + 1);
+    let end = if clean.ends_with('\n') { "" } else { "\n" };
+    let language: String = language.chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("{fence}{language}\n{clean}{end}{fence}")
+}
+
+/// Returns the length of the longest run of a character.
+pub(crate) fn longest_run(text: &str, wanted: char) -> usize {
+    let step = |(longest, current): (usize, usize), character| {
+        let current = if character == wanted { current + 1 } else { 0 };
+        (longest.max(current), current)
+    };
+    text.chars().fold((0, 0), step).0
+}
+
+/// Returns whether a character is invisible and changes how a text reads: controls of direction and of the terminal.
+fn is_deceptive(character: char) -> bool {
+    let is_control = character.is_control() && !matches!(character, '\n' | '\r' | '\t');
+    is_control
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Returns start and end of a text that is too long.
+fn shortened(text: &str, max: usize) -> String {
+    let count = text.chars().count();
+    if count <= max {
+        return text.to_owned();
+    }
+    let half = max / 2;
+    let start: String = text.chars().take(half).collect();
+    let end: String = text.chars().skip(count - half).collect();
+    format!("{start} … {} characters omitted … {end}", count - 2 * half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_forge_a_heading_a_link_or_a_second_line() {
+        let escaped = escape("# Allowed\n[click](http://x) **yes** <b> @everyone\u{202e}");
+        assert_eq!(escaped, "\\# Allowed \\[click\\]\\(http\\://x\\) \\*\\*yes\\*\\* \\<b\\> \\@everyone");
+        assert_eq!(escape_block("one\n# two\n> three"), "one\n\\# two\n\\> three");
+    }
+
+    #[test]
+    fn code_cannot_close_its_fence() {
+        assert_eq!(inline_code("a`b"), "``a`b``");
+        assert_eq!(inline_code("`"), "`` ` ``");
+        assert_eq!(inline_code("a\nb"), "`a b`");
+        assert_eq!(code_block("x\n```\ny", "json"), "````json\nx\n```\ny\n````");
+        assert_eq!(code_block("x\n", "sh`\n# x"), "```shx\nx\n```");
+    }
+
+    #[test]
+    fn a_permission_request_shows_tool_targets_and_input() {
+        let text = permission_request("Bash", &["rm -rf `x`"], r#"{"command":"rm"}"#);
+        assert!(text.starts_with("**The agent asks for permission** to use `Bash`\n"), "{text}");
+        assert!(text.contains("- `` rm -rf `x` ``"), "{text}");
+        assert!(text.ends_with("```json\n{\n  \"command\": \"rm\"\n}\n```"), "{text}");
+    }
+
+    #[test]
+    fn a_long_input_shows_its_start_and_its_end() {
+        let input = format!("{{\"command\":\"start {} end\"}}", "x".repeat(100_000));
+        let text = permission_request("Bash", &[], &input);
+        assert!(text.len() < 3_000, "{}", text.len());
+        assert!(text.contains("start") && text.contains("end") && text.contains("characters omitted"), "{text}");
+    }
+
+    #[test]
+    fn a_plan_and_a_tool_call_are_lines_with_their_state() {
+        let text = plan([("read *it*", StepState::Done), ("write", StepState::Pending)]);
+        assert_eq!(text, "**Plan**\n\n- ✓ read \\*it\\*\n- ☐ write");
+        assert_eq!(tool_call("Read", "a/b", StepState::Failed), "✗ `Read` a/b");
+        let many = plan(std::iter::repeat_n(("step", StepState::Pending), 33));
+        assert!(many.ends_with("… and 3 more"), "{many}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Builds the deliveries of a turn. The engine adds them in the transaction to which they belong.
+//!
+//! A key is made of the turn, its claim, the kind and the part. Two different items of a turn never share a key, so that a notice
+//! of a failure cannot take the place of the answer.
+
+use teamster::event::{PermissionRequest, Question};
+use teamster_channel::{Button, ButtonStyle, Content, File, Prompt};
+use teamster_store::{
+    ChatAddress, ConversationId, Decision, DeliveryId, Epoch, Json, Lease, NewDelivery, PermissionId,
+    PermissionOutcome, Timestamp, TurnId,
+};
+use uuid::Uuid;
+
+use super::body::{Body, Meaning};
+use super::token::new_token;
+use super::wording;
+use crate::attachments::StoredAttachment;
+use crate::error::GatewayError;
+
+/// Channels whose clients read the log: nothing is delivered to them.
+const WITHOUT_DELIVERY: [&str; 3] = ["http", "web", "openai"];
+
+/// To whom a delivery goes, and to which turn it belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipient<'a> {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Its address.
+    pub address: &'a ChatAddress,
+    /// The turn and its claim. `None` is an item of the conversation itself.
+    pub turn: Option<(TurnId, Epoch)>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// A possible answer to a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The text on the button.
+    pub label: String,
+    /// What it decides.
+    pub decision: Decision,
+    /// The answer to a question, or a message for the agent.
+    pub message: Option<String>,
+    /// Whether the person writes the message.
+    pub takes_text: bool,
+}
+
+impl<'a> Recipient<'a> {
+    /// Addresses the chat of a running turn.
+    pub const fn of_turn(lease: Lease, address: &'a ChatAddress, now: Timestamp) -> Self {
+        Self { conversation: lease.conversation, address, turn: Some((lease.turn, lease.epoch)), now }
+    }
+
+    /// Addresses a chat outside of a turn.
+    pub const fn of_conversation(conversation: ConversationId, address: &'a ChatAddress, now: Timestamp) -> Self {
+        Self { conversation, address, turn: None, now }
+    }
+
+    /// Returns whether items are delivered to the channel of the address.
+    pub fn has_deliveries(&self) -> bool {
+        !WITHOUT_DELIVERY.contains(&self.address.channel.as_str())
+    }
+
+    fn key(&self, kind: &str) -> String {
+        match self.turn {
+            Some((turn, epoch)) => format!("{turn}:{epoch}:{kind}"),
+            None => format!("{}:{kind}", self.conversation),
+        }
+    }
+
+    fn delivery(&self, kind: &str, body: &Body) -> Result<Vec<NewDelivery>, GatewayError> {
+        if !self.has_deliveries() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![NewDelivery {
+            id: DeliveryId::new(Uuid::now_v7()),
+            key: self.key(kind),
+            address: self.address.clone(),
+            conversation: Some(self.conversation),
+            turn: self.turn.map(|(turn, _)| turn),
+            body: Json::of(body)?,
+            not_before: self.now,
+        }])
+    }
+}
+
+/// Shows that the turn runs, by a message that the answer or the failure replaces. Build it only for channels with edits.
+pub fn progress(to: &Recipient<'_>, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
+    to.delivery("progress", &Body::of(Content::Progress { text: text.to_owned() }))
+}
+
+/// Shows the answer of a turn. An empty answer is shown as such: a chat never stays silent.
+pub fn answer(to: &Recipient<'_>, text: &str, session_id: Option<&str>) -> Result<Vec<NewDelivery>, GatewayError> {
+    let text = if text.trim().is_empty() { wording::EMPTY_ANSWER } else { text };
+    let content = Content::Answer { text: text.to_owned(), session_id: session_id.map(str::to_owned) };
+    to.delivery("answer", &Body { replaces: Some(to.key("progress")), ..Body::of(content) })
+}
+
+/// Shows that a turn has failed. `error` is for people, `code` for programs.
+pub fn failure(to: &Recipient<'_>, error: &str, code: &str) -> Result<Vec<NewDelivery>, GatewayError> {
+    let content = Content::Failure { error: error.to_owned(), code: code.to_owned() };
+    to.delivery("failure", &Body { replaces: Some(to.key("progress")), ..Body::of(content) })
+}
+
+/// Shows a notice in Markdown. `name` distinguishes it from the other notices of the turn or conversation; it is ASCII.
+pub fn notice(to: &Recipient<'_>, name: &str, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
+    to.delivery(&format!("notice:{name}"), &Body::of(Content::Notice { text: text.to_owned() }))
+}
+
+/// Shows a file. `number` distinguishes it from the other files of the turn.
+pub fn file(
+    to: &Recipient<'_>,
+    number: u32,
+    file: &StoredAttachment,
+    caption: &str,
+) -> Result<Vec<NewDelivery>, GatewayError> {
+    let content = Content::File(File {
+        name: file.name.clone(),
+        media_type: file.media_type.clone(),
+        hash: file.hash.clone(),
+        caption: caption.to_owned(),
+    });
+    to.delivery(&format!("file:{number}"), &Body::of(content))
+}
+
+/// Shows a prompt with these answers. Each button has an unguessable token that is bound to the request and its decision.
+pub fn prompt(
+    to: &Recipient<'_>,
+    request: PermissionId,
+    text: &str,
+    choices: &[Choice],
+) -> Result<Vec<NewDelivery>, GatewayError> {
+    if !to.has_deliveries() {
+        return Ok(Vec::new());
+    }
+    let buttons = choices.iter().map(|choice| button(request, choice)).collect::<Result<_, GatewayError>>()?;
+    let content = Content::Prompt(Prompt { id: request.to_string(), text: text.to_owned(), buttons });
+    let meanings = choices
+        .iter()
+        .map(|choice| Meaning { decision: choice.decision.into(), message: choice.message.clone() })
+        .collect();
+    to.delivery(&prompt_kind(request), &Body { meanings, ..Body::of(content) })
+}
+
+/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny.
+pub fn permission_prompt(
+    to: &Recipient<'_>,
+    id: PermissionId,
+    request: &PermissionRequest,
+) -> Result<Vec<NewDelivery>, GatewayError> {
+    prompt(to, id, &wording::permission(request), &wording::permission_choices(request))
+}
+
+/// Shows a question of the agent, with a button for each option.
+pub fn question_prompt(
+    to: &Recipient<'_>,
+    id: PermissionId,
+    question: &Question,
+) -> Result<Vec<NewDelivery>, GatewayError> {
+    prompt(to, id, &wording::question(question), &wording::question_choices(question))
+}
+
+/// Shows how a prompt was closed: its message loses the buttons where the service can edit.
+pub fn prompt_closed(
+    to: &Recipient<'_>,
+    request: PermissionId,
+    outcome: PermissionOutcome,
+    by: Option<&str>,
+) -> Result<Vec<NewDelivery>, GatewayError> {
+    let content = Content::PromptClosed {
+        id: request.to_string(),
+        text: wording::closed(outcome, by),
+        outcome: wording::outcome_name(outcome).to_owned(),
+    };
+    let replaces = Some(to.key(&prompt_kind(request)));
+    to.delivery(&format!("prompt-closed:{request}"), &Body { replaces, ..Body::of(content) })
+}
+
+fn prompt_kind(request: PermissionId) -> String {
+    format!("prompt:{request}")
+}
+
+fn button(request: PermissionId, choice: &Choice) -> Result<Button, GatewayError> {
+    let style = match choice.decision {
+        Decision::Allow => ButtonStyle::Positive,
+        Decision::AllowAlways => ButtonStyle::Plain,
+        Decision::Deny => ButtonStyle::Negative,
+    };
+    Ok(Button { label: choice.label.clone(), token: new_token(request)?, style, takes_text: choice.takes_text })
+}

@@ -1,0 +1,103 @@
+//! The texts of the gateway in chats, in Markdown. What agents and people wrote is escaped.
+
+use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
+use teamster_channel::render;
+use teamster_store::{Decision, PermissionOutcome};
+
+use super::deliveries::Choice;
+
+/// The answer of an agent that wrote nothing.
+pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._";
+
+/// The largest number of options of a question that get a button. Services limit the buttons of a message.
+const MAX_OPTIONS: usize = 10;
+
+/// Describes a permission request.
+pub(super) fn permission(request: &PermissionRequest) -> String {
+    let targets: Vec<_> = request.targets.iter().map(|target| target.as_str()).collect();
+    render::permission_request(request.tool_name.as_str(), &targets, request.input.as_str())
+}
+
+/// Returns the answers to a permission request. "Allow always" is offered only if the agent offers it.
+pub(super) fn permission_choices(request: &PermissionRequest) -> Vec<Choice> {
+    let choice = |label: &str, decision| Choice { label: label.to_owned(), decision, message: None, takes_text: false };
+    let always = request.options.iter().any(|option| option.kind == PermissionOptionKind::AllowAlways);
+    let mut choices = vec![choice("Allow", Decision::Allow)];
+    if always {
+        choices.push(choice("Allow always", Decision::AllowAlways));
+    }
+    choices.push(choice("Deny", Decision::Deny));
+    choices
+}
+
+/// Describes a question.
+pub(super) fn question(question: &Question) -> String {
+    let mut text = "**The agent asks:**\n".to_owned();
+    for item in &question.questions {
+        text.push('\n');
+        text.push_str(&render::escape_block(item.text.as_str()));
+        text.push('\n');
+        for option in &item.options {
+            text.push_str("\n- ");
+            text.push_str(&render::escape(option.label.as_str()));
+            if let Some(description) = &option.description {
+                text.push_str(": ");
+                text.push_str(&render::escape(description.as_str()));
+            }
+        }
+    }
+    text
+}
+
+/// Returns the answers to a question: its options, or a text.
+pub(super) fn question_choices(question: &Question) -> Vec<Choice> {
+    let deny = Choice { label: "Do not answer".to_owned(), decision: Decision::Deny, message: None, takes_text: false };
+    let mut choices = match question.questions.as_slice() {
+        [item] if is_simple(item) => item
+            .options
+            .iter()
+            .map(|option| Choice {
+                label: option.label.as_str().to_owned(),
+                decision: Decision::Allow,
+                message: Some(option.label.as_str().to_owned()),
+                takes_text: false,
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    let free = Choice { label: "Answer".to_owned(), decision: Decision::Allow, message: None, takes_text: true };
+    choices.extend([free, deny]);
+    choices
+}
+
+fn is_simple(item: &QuestionItem) -> bool {
+    item.multiple != Some(true) && item.options.len() <= MAX_OPTIONS
+}
+
+/// Describes how a prompt was closed.
+pub(super) fn closed(outcome: PermissionOutcome, by: Option<&str>) -> String {
+    let what = match outcome {
+        PermissionOutcome::Allowed => "Allowed",
+        PermissionOutcome::AllowedAlways => "Allowed, also later",
+        PermissionOutcome::Denied => "Denied",
+        PermissionOutcome::TimedOut => "Denied: the time limit has passed without an answer",
+        PermissionOutcome::WorkerLost => "Denied: the agent's process has ended",
+        PermissionOutcome::TurnEnded => "Closed: the turn has ended",
+    };
+    match by {
+        Some(by) => format!("{what} by {}.", render::inline_code(by)),
+        None => format!("{what}."),
+    }
+}
+
+/// Names an outcome for programs.
+pub(super) const fn outcome_name(outcome: PermissionOutcome) -> &'static str {
+    match outcome {
+        PermissionOutcome::Allowed => "allow",
+        PermissionOutcome::AllowedAlways => "allow_always",
+        PermissionOutcome::Denied => "deny",
+        PermissionOutcome::TimedOut => "timed_out",
+        PermissionOutcome::WorkerLost => "worker_lost",
+        PermissionOutcome::TurnEnded => "turn_ended",
+    }
+}

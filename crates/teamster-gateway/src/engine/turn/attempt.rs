@@ -1,0 +1,378 @@
+//! One attempt at a turn: it drives the agent's run, and writes what happens to the log.
+
+use teamster::event::{ErrorCode, Event, Failure, MessageId, RateLimit, RateLimitStatus, RunResult};
+use teamster::{Run, RunError, StampedEvent};
+use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
+use tokio::time::{Instant, sleep_until};
+
+use super::opening::{Knowledge, Opened};
+use super::permission_requests::OpenRequests;
+use super::steering::{Joined, Steering};
+use super::{TurnContext, TurnError};
+use crate::channels::deliveries;
+use crate::config::TurnSettings;
+use crate::engine::log_writer::LogBuffer;
+use crate::engine::running::TurnCommand;
+use crate::engine::sessions::OpenSession;
+use crate::event::GatewayEvent;
+use crate::failpoints::failpoint;
+use crate::hooks::HookEvent;
+
+/// The code of a turn that has more events than the limit.
+const EVENT_LIMIT: &str = "EVENT_LIMIT";
+
+/// An attempt that runs.
+pub(super) struct Attempt<'a> {
+    pub(super) context: &'a mut TurnContext,
+    pub(super) agent: String,
+    /// `None` if the agent could not be started, or if the session is kept elsewhere.
+    pub(super) open: Option<OpenSession>,
+    run: Option<Run>,
+    /// The failure of an agent that could not be started.
+    refused: Option<RunError>,
+    pub(super) number: u32,
+    pub(super) resumed: bool,
+    pub(super) buffer: LogBuffer,
+    /// Deliveries for the next append.
+    pub(super) deliveries: Vec<NewDelivery>,
+    pub(super) requests: OpenRequests,
+    pub(super) steering: Steering,
+    /// The results of runs before a steered prompt that became a run of its own.
+    earlier: Option<RunResult>,
+    pub(super) limited_until: Option<Timestamp>,
+    pub(super) abort_requested: bool,
+    is_over_limit: bool,
+    /// Messages whose text is in the log, for the case that another attempt replaces them.
+    pub(super) streamed: Vec<MessageId>,
+}
+
+/// How an attempt has ended.
+pub(super) enum Ended {
+    /// The agent's run has ended.
+    Done(Outcome),
+    /// This worker cannot record its end.
+    Failed(TurnError),
+}
+
+/// What is known at the end of an attempt.
+pub(super) enum Outcome {
+    /// The result of the run.
+    Result(Box<RunResult>),
+    /// The gateway shuts down.
+    Shutdown,
+}
+
+/// What an attempt waits for.
+enum Input {
+    LeaseLost,
+    Shutdown,
+    Command(TurnCommand),
+    /// Events are in the list.
+    Events(Vec<StampedEvent>),
+    Flush,
+    CheckRequests,
+    Joined(Joined),
+}
+
+impl<'a> Attempt<'a> {
+    /// Counts the attempt, opens the session and sends the prompt.
+    pub(super) async fn start(
+        context: &'a mut TurnContext,
+        settings: TurnSettings,
+        continued: Option<String>,
+    ) -> Result<Self, TurnError> {
+        let agent = settings.agent.clone();
+        let number = context.start_attempt(&agent).await?;
+        failpoint!("attempt.counted");
+        let buffer = LogBuffer::new(context.claim.turn.id, context.shared().config.timing.batch);
+        let opened = context.open(settings, continued.as_deref()).await?;
+        let mut attempt = Self {
+            context,
+            agent,
+            open: None,
+            run: None,
+            refused: None,
+            number,
+            resumed: false,
+            buffer,
+            deliveries: Vec::new(),
+            requests: OpenRequests::default(),
+            steering: Steering::default(),
+            earlier: None,
+            limited_until: None,
+            abort_requested: false,
+            is_over_limit: false,
+            streamed: Vec::new(),
+        };
+        match opened {
+            Ok(Opened { open, prompt, knowledge }) => {
+                attempt.resumed = knowledge == Knowledge::Session { resumed: true };
+                if knowledge == (Knowledge::History { lost: true }) {
+                    attempt.report_lost_session()?;
+                }
+                failpoint!("session.opened");
+                open.tools.begin_turn(attempt.context.tool_turn());
+                match open.session.send(prompt) {
+                    Ok(run) => {
+                        failpoint!("prompt.sent");
+                        attempt.run = Some(run);
+                    }
+                    Err(error) => attempt.refused = Some(send_failure(error)),
+                }
+                attempt.open = Some(open);
+            }
+            Err(error) => attempt.refused = Some(error),
+        }
+        Ok(attempt)
+    }
+
+    /// Drives the run to its end.
+    pub(super) async fn drive(&mut self) -> Ended {
+        match self.drive_to_end().await {
+            Ok(outcome) => Ended::Done(outcome),
+            Err(error) => Ended::Failed(error),
+        }
+    }
+
+    async fn drive_to_end(&mut self) -> Result<Outcome, TurnError> {
+        if let Some(error) = self.refused.take() {
+            return Ok(Outcome::Result(Box::new(refusal(&error))));
+        }
+        loop {
+            match self.next_input().await {
+                Input::LeaseLost => return Err(TurnError::LeaseLost),
+                Input::Shutdown => return Ok(Outcome::Shutdown),
+                Input::Command(command) => self.obey(command).await?,
+                Input::Flush => self.flush().await?,
+                Input::CheckRequests => self.apply_answers().await?,
+                Input::Joined(joined) => self.steering.joined(joined),
+                Input::Events(events) => {
+                    if let Some(result) = self.take_events(events).await?
+                        && let Some(outcome) = self.end_of_run(result).await
+                    {
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn next_input(&mut self) -> Input {
+        let due = self.buffer.due();
+        let check = self.requests.next_check();
+        let at = |time: Option<Instant>| sleep_until(time.unwrap_or_else(Instant::now));
+        let mut events = Vec::new();
+        let Self { run: Some(run), context, steering, .. } = self else { return Input::Shutdown };
+        tokio::select! {
+            biased;
+            () = context.lost.cancelled() => Input::LeaseLost,
+            () = context.hurry.cancelled() => Input::Shutdown,
+            Some(command) = context.commands.recv() => Input::Command(command),
+            () = at(due), if due.is_some() => Input::Flush,
+            () = at(check), if check.is_some() => Input::CheckRequests,
+            Some(joined) = steering.next() => Input::Joined(joined),
+            _ = run.next_batch(&mut events) => Input::Events(events),
+        }
+    }
+
+    async fn obey(&mut self, command: TurnCommand) -> Result<(), TurnError> {
+        match command {
+            TurnCommand::Abort => {
+                self.abort_requested = true;
+                if let Some(run) = &self.run {
+                    run.control().interrupt();
+                }
+            }
+            TurnCommand::Answered(_) => self.apply_answers().await?,
+            TurnCommand::Steer(turn) => self.steer(turn).await?,
+        }
+        Ok(())
+    }
+
+    /// Takes a batch of events. Returns the result if the run has ended.
+    async fn take_events(&mut self, events: Vec<StampedEvent>) -> Result<Option<RunResult>, TurnError> {
+        for StampedEvent { event, time, .. } in events {
+            let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let at = Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+            match event {
+                Event::Done(done) => return Ok(Some(done.result)),
+                // The result has the error. It is in the log only if no other attempt follows.
+                Event::Error(_) | Event::Queued(_) => {}
+                Event::PermissionRequest(_) | Event::Question(_) => self.request_permission(event, at).await?,
+                Event::PermissionAnswered(answered) => self.permission_answered(*answered, at).await?,
+                other => self.note(other, at)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn note(&mut self, event: Event, at: Timestamp) -> Result<(), TurnError> {
+        match &event {
+            Event::RateLimit(limit) => self.limited_until = end_of_limit(limit).or(self.limited_until),
+            Event::Text(delta) if self.streamed.last() != Some(&delta.message_id) => {
+                self.streamed.push(delta.message_id.clone());
+            }
+            Event::Retract(retract) => self.streamed.retain(|id| *id != retract.message_id),
+            Event::ToolUse(tool) => self.context.shared().hooks.notify(HookEvent::ToolUsed {
+                conversation_id: self.context.claim.conversation.id.to_string(),
+                turn_id: self.context.claim.turn.id.to_string(),
+                tool_name: tool.tool_name.as_str().to_owned(),
+            }),
+            _ => {}
+        }
+        self.buffer.push(event, at)?;
+        if self.buffer.count() > self.context.shared().config.limits.events_per_turn && !self.is_over_limit {
+            self.is_over_limit = true;
+            if let Some(run) = &self.run {
+                run.control().abort();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the result of a run. Returns the outcome unless a steered prompt became another run.
+    async fn end_of_run(&mut self, mut result: RunResult) -> Option<Outcome> {
+        if self.is_over_limit {
+            result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
+        }
+        if let Some(earlier) = self.earlier.take() {
+            result = merged(&earlier, result);
+        }
+        let next = self.next_run().await;
+        if result.is_error || result.aborted {
+            return Some(Outcome::Result(Box::new(result)));
+        }
+        let Some(run) = next else { return Some(Outcome::Result(Box::new(result))) };
+        self.run = Some(run);
+        self.earlier = Some(result);
+        None
+    }
+
+    /// Appends the waiting events to the log, and announces them.
+    pub(super) async fn flush(&mut self) -> Result<(), TurnError> {
+        let events = self.buffer.take()?;
+        if events.is_empty() && self.deliveries.is_empty() {
+            return Ok(());
+        }
+        let deliveries = std::mem::take(&mut self.deliveries);
+        self.context.append(events, deliveries, self.buffer.progress()).await
+    }
+
+    fn report_lost_session(&mut self) -> Result<(), TurnError> {
+        let reason = "The agent's session is not available here. The agent continues with the last messages of this \
+                      conversation, without the rest of its history.";
+        let claim = &self.context.claim;
+        let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
+        let event = self.context.shared().event(&event, Some(claim.turn.id))?;
+        self.buffer.push_stored(event)?;
+        let notice = deliveries::notice(&self.context.recipient(), &format!("session-reset-{}", self.number), reason)?;
+        self.deliveries.extend(notice);
+        Ok(())
+    }
+
+    /// Kills the agent without a write to the store.
+    pub(super) fn discard(mut self) {
+        self.run = None;
+        if let Some(open) = self.open.take() {
+            open.tools.end_turn();
+        }
+    }
+}
+
+impl TurnContext {
+    async fn start_attempt(&self, agent: &str) -> Result<u32, TurnError> {
+        let shared = self.shared();
+        let turn = &self.claim.turn;
+        let attempt = turn.attempts.saturating_add(1);
+        let event =
+            GatewayEvent::TurnStarted { attempt, agent: agent.to_owned(), worker: shared.worker.as_str().to_owned() };
+        let effects = Effects::events(vec![shared.event(&event, Some(turn.id))?]);
+        let number = shared.store.start_attempt(self.lease(), effects, shared.clock.now()).await?;
+        shared.hub.announce_growth(self.claim.conversation.id);
+        shared.hooks.notify(HookEvent::TurnStarted {
+            conversation_id: self.claim.conversation.id.to_string(),
+            turn_id: turn.id.to_string(),
+            attempt: number,
+        });
+        Ok(number)
+    }
+
+    async fn append(
+        &self,
+        events: Vec<NewEvent>,
+        deliveries: Vec<NewDelivery>,
+        progress: teamster_store::Progress,
+    ) -> Result<(), TurnError> {
+        let shared = self.shared();
+        let copies = events.clone();
+        let has_deliveries = !deliveries.is_empty();
+        let effects = Effects { events, deliveries };
+        failpoint!("append.before");
+        let last = shared.store.append(self.lease(), progress, effects, shared.clock.now()).await?;
+        failpoint!("append.after");
+        shared.hub.announce_appended(self.claim.conversation.id, copies, last);
+        if has_deliveries {
+            shared.deliveries.notify_one();
+        }
+        Ok(())
+    }
+
+    fn tool_turn(&self) -> crate::tools::ToolTurn {
+        crate::tools::ToolTurn {
+            conversation: self.claim.conversation.id,
+            turn: self.claim.turn.id,
+            address: self.claim.conversation.address.clone(),
+            author: self.claim.turn.message.author.clone(),
+        }
+    }
+}
+
+fn end_of_limit(limit: &RateLimit) -> Option<Timestamp> {
+    if limit.status != RateLimitStatus::Rejected {
+        return None;
+    }
+    let time: jiff::Timestamp = limit.resets_at.as_ref()?.as_str().parse().ok()?;
+    Some(Timestamp::from_millis(time.as_millisecond()))
+}
+
+fn send_failure(error: teamster::SendError) -> RunError {
+    match error {
+        teamster::SendError::Prompt(error) => RunError::Request(error),
+        _ => RunError::QueueFull { limit: 0 },
+    }
+}
+
+/// Returns the result of an attempt whose agent could not be started.
+fn refusal(error: &RunError) -> RunResult {
+    let code = match error {
+        RunError::QueueFull { .. } => ErrorCode::QueueFull,
+        _ => ErrorCode::InvalidRequest,
+    };
+    failed(code, &error.to_string())
+}
+
+fn failed(code: ErrorCode, message: &str) -> RunResult {
+    let mut result = RunResult::default();
+    result.is_error = true;
+    result.error_code = Some(code.clone());
+    result.error = Some(Box::new(Failure::new(code, message)));
+    result
+}
+
+/// Returns the result of two runs of one turn.
+fn merged(first: &RunResult, mut second: RunResult) -> RunResult {
+    let joined =
+        |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
+    second.text = joined(first.text.as_str(), second.text.as_str()).into();
+    second.final_text = joined(first.final_text.as_str(), second.final_text.as_str()).into();
+    second.duration_ms = second.duration_ms.saturating_add(first.duration_ms);
+    second.total_cost_usd = match (first.total_cost_usd, second.total_cost_usd) {
+        (Some(first), Some(second)) => Some(first + second),
+        (first, second) => second.or(first),
+    };
+    if let (Some(first), Some(second)) = (&first.usage, &mut second.usage) {
+        second.input_tokens = second.input_tokens.saturating_add(first.input_tokens);
+        second.output_tokens = second.output_tokens.saturating_add(first.output_tokens);
+    }
+    second
+}

@@ -1,0 +1,222 @@
+//! The end of an attempt: what follows is decided first, and recorded in one transaction.
+
+use teamster::event::{Done, Event, Retract, RunResult};
+use teamster_store::{
+    AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange,
+    Usage, UsageEntry,
+};
+
+use super::TurnError;
+use super::attempt::{Attempt, Outcome};
+use super::opening::micros;
+use crate::channels::deliveries;
+use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
+use crate::event::{GatewayEvent, TurnEnd, rfc3339};
+use crate::hooks::HookEvent;
+
+impl Attempt<'_> {
+    /// Records the end of the attempt, and keeps the session if the next turn can use it.
+    pub(super) async fn record(mut self, outcome: Outcome) -> Result<(), TurnError> {
+        if let Some(open) = &self.open {
+            open.tools.end_turn();
+        }
+        let result = match outcome {
+            Outcome::Result(result) => result,
+            Outcome::Shutdown => return self.record_shutdown().await,
+        };
+        let shared = self.context.shared();
+        let facts = AttemptFacts {
+            result: &result,
+            attempt: self.number,
+            progress: self.buffer.progress(),
+            limited_until: self.limited_until,
+            abort_requested: self.abort_requested,
+            resumed: self.resumed,
+        };
+        let after = after_attempt(&facts, &shared.config.retries, shared.clock.now(), jitter());
+        match &after {
+            AfterAttempt::Done => self.record_end(EndState::Done, &result, None).await?,
+            AfterAttempt::Aborted => self.record_end(EndState::Aborted, &result, Some("ABORTED".to_owned())).await?,
+            AfterAttempt::Failed(code) => self.record_end(EndState::Failed, &result, Some(code.to_string())).await?,
+            AfterAttempt::Retry { .. } | AfterAttempt::Pause { .. } | AfterAttempt::NewSession => {
+                self.record_retry(&after, &result).await?;
+            }
+        }
+        self.keep_session(&after);
+        Ok(())
+    }
+
+    async fn record_end(&mut self, state: EndState, result: &RunResult, code: Option<String>) -> Result<(), TurnError> {
+        let mut events = self.buffer.take()?;
+        let turn = self.context.claim.turn.id;
+        let at = self.context.shared().clock.now();
+        if let Some(error) = &result.error {
+            events.push(run_event(turn, at, "error", &Event::Error(error.clone()))?);
+        }
+        events.push(run_event(turn, at, "done", &Event::Done(Box::new(Done::new(result.clone()))))?);
+        let text = result.error.as_ref().map(|error| error.message.as_str().to_owned());
+        let end = match state {
+            EndState::Done => TurnEnd::Done,
+            EndState::Failed => TurnEnd::Failed,
+            EndState::Aborted => TurnEnd::Aborted,
+        };
+        let finished = GatewayEvent::TurnFinished { state: end, error_code: code.clone(), error: text.clone() };
+        let finished = self.context.shared().event(&finished, Some(turn))?;
+        let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref())?;
+        let attempt = self.attempt_end(result, events, vec![finished], answer)?;
+        let finish = Finish { state, result: Some(Json::of(result)?), error_code: code.clone(), attempt };
+        self.context.finish(finish).await?;
+        self.context.shared().hooks.notify(HookEvent::TurnFinished {
+            conversation_id: self.context.claim.conversation.id.to_string(),
+            turn_id: turn.to_string(),
+            state: match state {
+                EndState::Done => "done",
+                EndState::Failed => "failed",
+                EndState::Aborted => "aborted",
+            }
+            .to_owned(),
+            error_code: code,
+        });
+        Ok(())
+    }
+
+    fn final_deliveries(
+        &self,
+        state: EndState,
+        result: &RunResult,
+        code: Option<&str>,
+        error: Option<&str>,
+    ) -> Result<Vec<NewDelivery>, TurnError> {
+        let to = self.context.recipient();
+        Ok(match state {
+            EndState::Done => {
+                let session = result.session_id.as_ref().map(teamster::event::SessionId::as_str);
+                deliveries::answer(&to, result.final_text.as_str(), session)?
+            }
+            EndState::Aborted => deliveries::notice(&to, "aborted", "Stopped.")?,
+            EndState::Failed => {
+                deliveries::failure(&to, error.unwrap_or("The agent failed."), code.unwrap_or("PROTOCOL"))?
+            }
+        })
+    }
+
+    async fn record_retry(&mut self, after: &AfterAttempt, result: &RunResult) -> Result<(), TurnError> {
+        let shared = self.context.shared();
+        let (turn, now) = (self.context.claim.turn.id, shared.clock.now());
+        let (kind, event, notice) = match after {
+            AfterAttempt::Retry { delay, code } => {
+                let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+                let event = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms, code: code.to_string() };
+                (HandBackKind::Retry(now.after(*delay)), event, None)
+            }
+            AfterAttempt::Pause { until } => {
+                let time = rfc3339(*until);
+                let notice = format!("The vendor's rate limit is reached. The conversation continues at {time}.");
+                (HandBackKind::Pause(*until), GatewayEvent::TurnPaused { until: time }, Some(notice))
+            }
+            _ => {
+                let reason = "The agent's session does not exist any more. The agent starts a new one with the last \
+                              messages of this conversation, without the rest of its history.";
+                let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
+                (HandBackKind::Retry(now), event, Some(reason.to_owned()))
+            }
+        };
+        let event = shared.event(&event, Some(turn))?;
+        let mut events = self.buffer.take()?;
+        for message in std::mem::take(&mut self.streamed) {
+            events.push(run_event(turn, now, "retract", &Event::Retract(Retract::new(message)))?);
+        }
+        let name = format!("attempt-{}", self.number);
+        let notices = match notice {
+            Some(text) => deliveries::notice(&self.context.recipient(), &name, &text)?,
+            None => Vec::new(),
+        };
+        let mut attempt = self.attempt_end(result, events, vec![event], notices)?;
+        if *after == AfterAttempt::NewSession {
+            attempt.session = SessionChange::Clear { agent: self.agent.clone() };
+        }
+        self.context.hand_back(kind, attempt).await
+    }
+
+    /// A turn of which nothing has run is put back. For another one the next start decides, as after a crash.
+    async fn record_shutdown(mut self) -> Result<(), TurnError> {
+        if self.buffer.progress() == Progress::Nothing {
+            let events = self.buffer.take()?;
+            let end = self.attempt_end(&RunResult::default(), events, Vec::new(), Vec::new())?;
+            self.context.hand_back(HandBackKind::Shutdown, end).await?;
+        } else {
+            self.flush().await?;
+        }
+        self.discard();
+        Ok(())
+    }
+
+    /// The events of the run go before those of the closed requests, which go before `last`.
+    fn attempt_end(
+        &mut self,
+        result: &RunResult,
+        mut events: Vec<NewEvent>,
+        last: Vec<NewEvent>,
+        mut deliveries: Vec<NewDelivery>,
+    ) -> Result<AttemptEnd, TurnError> {
+        let session = match &result.session_id {
+            Some(id) => SessionChange::Set {
+                agent: self.agent.clone(),
+                session: Session { id: id.as_str().to_owned(), host: self.context.shared().host.clone() },
+            },
+            None => SessionChange::Keep,
+        };
+        deliveries.extend(std::mem::take(&mut self.deliveries));
+        events.extend(last);
+        Ok(AttemptEnd {
+            session,
+            usage: self.usage(result),
+            closings: self.closings()?,
+            effects: Effects { events, deliveries },
+        })
+    }
+
+    fn usage(&self, result: &RunResult) -> Option<UsageEntry> {
+        let cost_micros = result.total_cost_usd.map_or(0, micros);
+        if result.usage.is_none() && cost_micros == 0 {
+            return None;
+        }
+        let tokens = result.usage.clone().unwrap_or_default();
+        let cached = tokens.cache_read_tokens.unwrap_or(0).saturating_add(tokens.cache_write_tokens.unwrap_or(0));
+        Some(UsageEntry {
+            day: self.context.shared().clock.today(),
+            agent: self.agent.clone(),
+            usage: Usage {
+                input_tokens: tokens.input_tokens.saturating_add(cached),
+                output_tokens: tokens.output_tokens,
+                cost_micros,
+            },
+        })
+    }
+
+    /// Keeps the session of a turn that has ended well. Another one is closed: its process may be in any state.
+    fn keep_session(&mut self, after: &AfterAttempt) {
+        let Some(open) = self.open.take() else { return };
+        let shared = self.context.shared();
+        let (conversation, epoch) = (self.context.claim.conversation.id, self.context.claim.lease.epoch);
+        if matches!(after, AfterAttempt::Done | AfterAttempt::Aborted) && !shared.stop.is_cancelled() {
+            shared.sessions.keep(conversation, epoch, open, shared.config.limits.idle_sessions);
+        } else {
+            shared.sessions.close(open);
+        }
+    }
+}
+
+fn run_event(
+    turn: teamster_store::TurnId,
+    at: teamster_store::Timestamp,
+    kind: &str,
+    event: &Event,
+) -> serde_json::Result<NewEvent> {
+    Ok(NewEvent { kind: kind.to_owned(), turn: Some(turn), at, body: Json::of(event)? })
+}
+
+/// Returns a random number between 0 and 1.
+fn jitter() -> f64 {
+    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
+}

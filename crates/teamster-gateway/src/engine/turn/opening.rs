@@ -1,0 +1,171 @@
+//! The session of an attempt: a warm one, a resumed one, or a new one that gets the conversation's history.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use teamster::event::SessionId;
+use teamster::request::{Attachment, Conversation, Inherit, Permissions, ProjectTrust, Prompt, PromptMode};
+use teamster::{RunError, RunRequest};
+use teamster_store::{BudgetDecision, BudgetLimit};
+
+use super::{TurnContext, TurnError};
+use crate::config::TurnSettings;
+use crate::engine::history::{HistoryItem, history, primed};
+use crate::engine::intake::MessageDetails;
+use crate::engine::sessions::OpenSession;
+use crate::error::GatewayError;
+use crate::instructions::Placeholders;
+
+/// What an agent gets instead of a message, if it continues an interrupted turn.
+const CONTINUE: &str = "You were interrupted while you worked on my last message. Continue where you stopped.";
+
+/// The part of a daily budget that a turn reserves.
+const RESERVED_PART: u64 = 10;
+
+/// How the agent knows the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knowledge {
+    /// Its process knows it, or its stored session does.
+    Session {
+        /// The session was resumed from its files.
+        resumed: bool,
+    },
+    /// It is new to the agent, and there is no history.
+    Nothing,
+    /// It gets the last messages from the log. An earlier session was lost if `lost`.
+    History { lost: bool },
+}
+
+/// A session for an attempt, with its first prompt.
+pub(super) struct Opened {
+    pub(super) open: OpenSession,
+    pub(super) prompt: Prompt,
+    pub(super) knowledge: Knowledge,
+}
+
+impl TurnContext {
+    /// Reserves a part of the daily budget. Returns why the turn must not start.
+    pub(super) async fn reserve_budget(&self, settings: &TurnSettings) -> Result<Option<String>, TurnError> {
+        let Some((scope, limit_usd)) = &settings.daily_budget else { return Ok(None) };
+        let limit_micros = micros(*limit_usd);
+        let budget = BudgetLimit { scope: scope.clone(), limit_micros, reserve_micros: limit_micros / RESERVED_PART };
+        let shared = self.shared();
+        let now = shared.clock.now();
+        let decision = shared.store.reserve_budget(self.lease(), vec![budget], shared.clock.today(), now).await?;
+        Ok(match decision {
+            BudgetDecision::Reserved => None,
+            BudgetDecision::Exceeded { .. } => {
+                Some(format!("Today's budget of {limit_usd} US dollars is used up. It starts again at midnight, UTC."))
+            }
+        })
+    }
+
+    /// Opens the session of an attempt. An agent that cannot run is an error for the chat.
+    pub(super) async fn open(
+        &self,
+        settings: TurnSettings,
+        continued: Option<&str>,
+    ) -> Result<Result<Opened, RunError>, TurnError> {
+        let shared = self.shared();
+        let claim = &self.claim;
+        let instructions = self.instructions(&settings);
+        let mut prompt = self.prompt(continued.is_some()).await?;
+        let conversation = claim.conversation.id;
+        if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &instructions) {
+            return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session { resumed: false } }));
+        }
+        let stored =
+            claim.session.as_ref().filter(|session| session.host == shared.host).map(|session| session.id.as_str());
+        let resumed = continued.or(stored);
+        let items = match resumed {
+            Some(_) => Vec::new(),
+            None => history(&*shared.store, &claim.conversation, claim.turn.queued_seq).await?,
+        };
+        let knowledge = self.knowledge(resumed.is_some(), &items);
+        prompt.text = primed(&items, &prompt.text);
+        let mut request = self.request(&settings, &instructions);
+        if let Some(id) = resumed {
+            request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
+        }
+        let tools = shared.tools.offer(conversation, &mut request);
+        let session = match shared.runtime.open(&settings.agent, request) {
+            Ok(session) => Arc::new(session),
+            Err(error) => return Ok(Err(error)),
+        };
+        let open = OpenSession { session, tools, settings, instructions };
+        Ok(Ok(Opened { open, prompt, knowledge }))
+    }
+
+    fn knowledge(&self, resumed: bool, items: &[HistoryItem]) -> Knowledge {
+        if resumed {
+            return Knowledge::Session { resumed: true };
+        }
+        if items.is_empty() {
+            return Knowledge::Nothing;
+        }
+        // A fork, or another agent, has no session to lose.
+        Knowledge::History { lost: self.claim.session.is_some() }
+    }
+
+    fn instructions(&self, settings: &TurnSettings) -> String {
+        let claim = &self.claim;
+        let placeholders = Placeholders {
+            channel: &claim.conversation.address.channel,
+            chat: &claim.conversation.address.chat,
+            author: &claim.turn.message.author,
+            conversation: claim.conversation.id,
+            now: self.shared().clock.now(),
+        };
+        self.shared().instructions.render(&settings.instructions, &placeholders)
+    }
+
+    async fn prompt(&self, continues: bool) -> Result<Prompt, TurnError> {
+        let turn = &self.claim.turn;
+        if continues {
+            return Ok(Prompt::from(CONTINUE).named(turn.id.to_string()));
+        }
+        message_prompt(self.shared(), turn).await
+    }
+
+    fn request(&self, settings: &TurnSettings, instructions: &str) -> RunRequest {
+        let config = &self.shared().config;
+        let mut request = RunRequest::session()
+            .with_cwd(&settings.directory)
+            .with_permissions(Permissions::new(settings.permission).with_allow(settings.allow_tools.clone()))
+            .with_prompt_mode(PromptMode::Literal)
+            .with_project_trust(ProjectTrust::Untrusted)
+            .with_inherit(Inherit::WithholdKeys { keep: Vec::new() })
+            .with_label("conversation", self.claim.conversation.id.to_string());
+        request.model.clone_from(&settings.model);
+        request.cli_path.clone_from(&settings.cli_path);
+        request.max_turns = config.turn.max_turns.or(NonZeroU32::new(25));
+        request.append_system_prompt = Some(instructions.to_owned()).filter(|text| !text.is_empty());
+        request.limits.answer = config.timing.permission_timeout;
+        request.limits.deadline = config.turn.deadline.unwrap_or_default();
+        request
+    }
+}
+
+/// Returns the prompt of a turn's message.
+pub(super) async fn message_prompt(
+    shared: &crate::engine::Shared,
+    turn: &teamster_store::Turn,
+) -> Result<Prompt, TurnError> {
+    let details: MessageDetails = turn.message.details.to()?;
+    let text = if turn.message.text.trim().is_empty() { "See the attached files." } else { &turn.message.text };
+    let mut prompt = Prompt::from(text).named(turn.id.to_string());
+    for attachment in details.attachments {
+        let data = shared.attachments.get(&attachment.hash).await.map_err(|error| {
+            GatewayError::Agent(format!("the attachment {:?} cannot be read: {error}", attachment.name))
+        })?;
+        prompt.attachments.push(Attachment::Data { name: attachment.name, data });
+    }
+    Ok(prompt)
+}
+
+/// Returns an amount in millionths of a dollar.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+pub(super) fn micros(usd: f64) -> u64 {
+    let micros = (usd * 1e6).round();
+    if micros.is_finite() { micros.clamp(0.0, 9e15) as u64 } else { 0 }
+}

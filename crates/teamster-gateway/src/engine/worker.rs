@@ -1,0 +1,203 @@
+//! The worker: it claims conversations and runs their turns, at most so many at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::turn::{self, TurnContext, TurnError};
+use super::{Gateway, Shared};
+use crate::error::GatewayError;
+use crate::failpoints::failpoint;
+
+/// The interval in which the store is asked for turns whose time has come.
+const POLL: Duration = Duration::from_millis(500);
+
+/// The pause after a failure of the store.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// The number of conversations that a worker holds while people are awaited, as a multiple of the running ones.
+const WAITING_FACTOR: u32 = 8;
+
+/// Counts running turns. One that waits for a person does not count.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    running: AtomicU32,
+    freed: Notify,
+}
+
+/// The place of one turn among the running ones.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Arc<Slots>,
+    counts: AtomicBool,
+}
+
+impl Slots {
+    fn take(self: &Arc<Self>) -> Slot {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Slot { slots: Arc::clone(self), counts: AtomicBool::new(true) }
+    }
+
+    /// Returns the number of running turns.
+    pub(super) fn running(&self) -> u32 {
+        self.running.load(Ordering::Relaxed)
+    }
+}
+
+impl Slot {
+    /// Lets another turn run while this one waits for a person.
+    pub(super) fn release(&self) {
+        if self.counts.swap(false, Ordering::Relaxed) {
+            self.slots.running.fetch_sub(1, Ordering::Relaxed);
+            self.slots.freed.notify_one();
+        }
+    }
+
+    /// Counts this turn again. The limit may be exceeded for a while.
+    pub(super) fn reclaim(&self) {
+        if !self.counts.swap(true, Ordering::Relaxed) {
+            self.slots.running.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Lets the leases of the last process of this host expire, so that its turns continue at once.
+///
+/// The caller has made sure that no other gateway uses the host's data directory.
+pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
+    // Agents of a process that was killed must be gone before their turns run again.
+    let ledger = Arc::clone(&shared.runtime);
+    let swept = tokio::task::spawn_blocking(move || ledger.ledger().sweep()).await;
+    if let Ok(sweep) = swept {
+        for problem in sweep.problems {
+            tracing::warn!(%problem, "processes of a stopped gateway could not be searched");
+        }
+    }
+    let key = format!("worker:{}", shared.host.as_str());
+    if let Some(state) = shared.store.channel_state(key.clone()).await? {
+        let worker: String = state.to()?;
+        let expired = shared.store.expire_leases(teamster_store::WorkerId::new(worker), shared.clock.now()).await?;
+        if expired > 0 {
+            tracing::info!(expired, "turns and deliveries of the last process continue");
+        }
+    }
+    shared.store.set_channel_state(key, Json::of(&shared.worker.as_str())?).await?;
+    Ok(())
+}
+
+/// Claims turns until the gateway stops, then waits for the running ones.
+pub(super) async fn work(gateway: Gateway) {
+    let shared = Arc::clone(&gateway.shared);
+    let (mut tasks, hurry) = (JoinSet::new(), CancellationToken::new());
+    while !shared.stop.is_cancelled() {
+        while let Some(ended) = tasks.try_join_next() {
+            report(ended);
+        }
+        let wait = match claim(&shared).await {
+            Ok(Some((claim, since))) => {
+                start(&gateway, claim, since, &mut tasks, &hurry);
+                continue;
+            }
+            Ok(None) => POLL,
+            Err(error) => {
+                tracing::error!(%error, "no turn can be claimed");
+                AFTER_FAILURE
+            }
+        };
+        tokio::select! {
+            () = shared.stop.cancelled() => {}
+            () = shared.work.notified(), if wait == POLL => {}
+            () = shared.slots.freed.notified(), if wait == POLL => {}
+            () = sleep(wait) => {}
+        }
+    }
+    if timeout(shared.config.timing.shutdown_timeout, wait_for(&mut tasks)).await.is_err() {
+        hurry.cancel();
+        wait_for(&mut tasks).await;
+    }
+}
+
+async fn wait_for(tasks: &mut JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        report(ended);
+    }
+}
+
+/// Reports a turn whose task has panicked. Its lease expires, and it is claimed again.
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "the task of a turn has failed");
+    }
+}
+
+/// Claims a turn, if another one may run. Returns it with the time before the call.
+async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError> {
+    let limits = &shared.config.limits;
+    if shared.slots.running() >= limits.max_running {
+        return Ok(None);
+    }
+    let since = Instant::now();
+    let request = ClaimRequest {
+        worker: shared.worker.clone(),
+        host: shared.host.clone(),
+        lease_for: shared.config.timing.lease,
+        max_running: limits.max_running.saturating_mul(WAITING_FACTOR),
+        max_running_per_chat: limits.max_running_per_chat,
+        affinity: shared.config.timing.affinity_timeout,
+    };
+    let claim = shared.store.claim(request, shared.clock.now()).await?;
+    if claim.is_some() {
+        failpoint!("claim.after");
+    }
+    Ok(claim.map(|claim| (claim, since)))
+}
+
+fn start(gateway: &Gateway, claim: Claim, since: Instant, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
+    let shared = Arc::clone(&gateway.shared);
+    let (lease, turn, conversation) = (claim.lease, claim.turn.id, claim.conversation.id);
+    let lost = shared.leases.add(lease, since, shared.config.timing.lease);
+    let commands = shared.running.add(conversation, turn);
+    if claim.turn.abort_requested {
+        shared.running.send(turn, super::running::TurnCommand::Abort);
+    }
+    let slot = Arc::new(shared.slots.take());
+    let context = TurnContext { gateway: gateway.clone(), claim, commands, lost, hurry: hurry.clone(), slot };
+    // Also after a panic the lease is not renewed any more.
+    let registered = Registered { shared, lease, turn };
+    let span = tracing::info_span!("turn", %conversation, %turn);
+    let run = async move {
+        match turn::run(context).await {
+            Ok(()) => {}
+            Err(TurnError::LeaseLost) => tracing::warn!("the lease was lost; the turn was stopped here"),
+            Err(TurnError::Gateway(error)) => tracing::error!(%error, "the turn was stopped; it is claimed again"),
+        }
+        drop(registered);
+    };
+    tasks.spawn(tracing::Instrument::instrument(run, span));
+}
+
+struct Registered {
+    shared: Arc<Shared>,
+    lease: Lease,
+    turn: TurnId,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.shared.leases.remove(self.lease);
+        self.shared.running.remove(self.turn);
+        self.shared.work.notify_one();
+    }
+}
