@@ -123,7 +123,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
         .split_for_parts();
     let openapi = openapi::describe(description, open_description);
     let protected = protected.merge(openapi::route(&openapi));
-    Routes { open: layers::around(open), protected: layers::around(layers::with_fallbacks(protected)), openapi }
+    Routes { open: layers::around(open), protected: layers::around(layers::with_fallback(protected)), openapi }
 }
 
 fn conversation_routes() -> OpenApiRouter<Arc<Api>> {
