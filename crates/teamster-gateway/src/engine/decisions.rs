@@ -40,14 +40,9 @@ pub(super) enum AfterAttempt {
     /// The turn has failed.
     Failed(ErrorCode),
     /// Another attempt starts after this time.
-    Retry {
-        delay: Duration,
-        code: ErrorCode,
-    },
+    Retry { delay: Duration, code: ErrorCode },
     /// The conversation pauses.
-    Pause {
-        until: Timestamp,
-    },
+    Pause { until: Timestamp },
     /// The session cannot be used. Another attempt starts at once, in a new session.
     NewSession,
 }
@@ -174,7 +169,9 @@ mod tests {
 
     #[test]
     fn crashes_timeouts_and_overload_are_retried_after_5_10_and_20_seconds() {
-        for code in ["CLI_EXIT", "CLI_SIGNALED", "WATCHDOG_TIMEOUT", "OVERLOADED", "CONNECTION", "SPAWN_FAILED", "RATE_LIMIT"] {
+        for code in
+            ["CLI_EXIT", "CLI_SIGNALED", "WATCHDOG_TIMEOUT", "OVERLOADED", "CONNECTION", "SPAWN_FAILED", "RATE_LIMIT"]
+        {
             let result = failed(code);
             let delays: Vec<_> = (1..=4)
                 .map(|attempt| match decide(&AttemptFacts { attempt, ..facts(&result) }) {
@@ -189,7 +186,9 @@ mod tests {
 
     #[test]
     fn failures_that_another_attempt_repeats_are_final() {
-        for code in ["AUTH", "BUDGET", "CONTEXT_WINDOW", "INVALID_REQUEST", "CLI_NOT_FOUND", "CONFIG", "MAX_TURNS", "PROVIDER"] {
+        for code in
+            ["AUTH", "BUDGET", "CONTEXT_WINDOW", "INVALID_REQUEST", "CLI_NOT_FOUND", "CONFIG", "MAX_TURNS", "PROVIDER"]
+        {
             let result = failed(code);
             assert!(matches!(decide(&facts(&result)), AfterAttempt::Failed(_)), "{code}");
         }

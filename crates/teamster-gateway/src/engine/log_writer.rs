@@ -205,16 +205,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn deltas_of_a_message_become_one_event() {
         let mut buffer = buffer();
-        for delta in [text("a", "1"), text("a", "2"), text("b", "3"), event(r#"{"type":"plan","entries":[]}"#), text("b", "4")] {
+        for delta in
+            [text("a", "1"), text("a", "2"), text("b", "3"), event(r#"{"type":"plan","entries":[]}"#), text("b", "4")]
+        {
             buffer.push(delta, AT).unwrap();
         }
         let bodies: Vec<_> = buffer.take().unwrap().iter().map(|event| event.body.as_str().to_owned()).collect();
-        assert_eq!(bodies, [
-            r#"{"type":"text","text":"12","messageId":"a"}"#,
-            r#"{"type":"text","text":"3","messageId":"b"}"#,
-            r#"{"type":"plan","entries":[]}"#,
-            r#"{"type":"text","text":"4","messageId":"b"}"#,
-        ]);
+        assert_eq!(
+            bodies,
+            [
+                r#"{"type":"text","text":"12","messageId":"a"}"#,
+                r#"{"type":"text","text":"3","messageId":"b"}"#,
+                r#"{"type":"plan","entries":[]}"#,
+                r#"{"type":"text","text":"4","messageId":"b"}"#,
+            ]
+        );
         assert!(buffer.due().is_none() && buffer.take().unwrap().is_empty());
     }
 

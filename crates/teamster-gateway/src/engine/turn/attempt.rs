@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
                 if knowledge == (Knowledge::History { lost: true }) {
                     attempt.report_lost_session()?;
                 }
-                open.tools.begin_turn(attempt.context.tool_turn());
+                open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
                 match open.session.send(prompt) {
                     Ok(run) => attempt.run = Some(run),
                     Err(error) => attempt.refused = Some(send_failure(error)),
@@ -314,12 +314,13 @@ impl TurnContext {
         Ok(())
     }
 
-    fn tool_turn(&self) -> crate::tools::ToolTurn {
+    fn tool_turn(&self, directory: &std::path::Path) -> crate::tools::ToolTurn {
         crate::tools::ToolTurn {
             conversation: self.claim.conversation.id,
             turn: self.claim.turn.id,
             address: self.claim.conversation.address.clone(),
             author: self.claim.turn.message.author.clone(),
+            directory: directory.to_owned(),
         }
     }
 }
@@ -358,7 +359,8 @@ fn failed(code: ErrorCode, message: &str) -> RunResult {
 
 /// Returns the result of two runs of one turn.
 fn merged(first: RunResult, mut second: RunResult) -> RunResult {
-    let joined = |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
+    let joined =
+        |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
     second.text = joined(first.text.as_str(), second.text.as_str()).into();
     second.final_text = joined(first.final_text.as_str(), second.final_text.as_str()).into();
     second.duration_ms = second.duration_ms.saturating_add(first.duration_ms);

@@ -2,8 +2,8 @@
 
 use teamster::event::{Done, Event, Retract, RunResult};
 use teamster_store::{
-    AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange, Usage,
-    UsageEntry,
+    AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange,
+    Usage, UsageEntry,
 };
 
 use super::TurnError;
@@ -92,9 +92,13 @@ impl Attempt<'_> {
         match state {
             EndState::Done => deliveries::answer(conversation, turn, result, now),
             EndState::Aborted => deliveries::notice(conversation, turn, "aborted", "Stopped.", now),
-            EndState::Failed => {
-                deliveries::failure(conversation, turn, error.unwrap_or("The agent failed."), code.unwrap_or("PROTOCOL"), now)
-            }
+            EndState::Failed => deliveries::failure(
+                conversation,
+                turn,
+                error.unwrap_or("The agent failed."),
+                code.unwrap_or("PROTOCOL"),
+                now,
+            ),
         }
     }
 

@@ -11,8 +11,8 @@ mod steering;
 use std::sync::Arc;
 
 use teamster_store::{
-    AttemptEnd, Claim, Effects, EndState, Finish, HandBack, HandBackKind, Lease, NewDelivery, NewEvent, PermissionClosing,
-    PermissionOutcome, SessionChange, StoreError,
+    AttemptEnd, Claim, Effects, EndState, Finish, HandBack, HandBackKind, Lease, NewDelivery, NewEvent,
+    PermissionClosing, PermissionOutcome, SessionChange, StoreError,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -180,7 +180,8 @@ impl TurnContext {
     /// Ends the turn before an agent was started.
     async fn end_without_attempt(&self, state: EndState, code: &str, reason: &str) -> Result<(), TurnError> {
         let end = if state == EndState::Aborted { TurnEnd::Aborted } else { TurnEnd::Failed };
-        let event = GatewayEvent::TurnFinished { state: end, error_code: Some(code.into()), error: Some(reason.into()) };
+        let event =
+            GatewayEvent::TurnFinished { state: end, error_code: Some(code.into()), error: Some(reason.into()) };
         let events = vec![self.shared().event(&event, Some(self.claim.turn.id))?];
         let deliveries = self.failure_deliveries(reason, code);
         let finish = Finish {
@@ -210,7 +211,13 @@ impl TurnContext {
     }
 
     fn failure_deliveries(&self, error: &str, code: &str) -> Vec<NewDelivery> {
-        crate::channels::deliveries::failure(&self.claim.conversation, self.claim.turn.id, error, code, self.shared().clock.now())
+        crate::channels::deliveries::failure(
+            &self.claim.conversation,
+            self.claim.turn.id,
+            error,
+            code,
+            self.shared().clock.now(),
+        )
     }
 }
 

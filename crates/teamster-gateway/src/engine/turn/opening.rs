@@ -33,9 +33,7 @@ pub(super) enum Knowledge {
     /// It is new to the agent, and there is no history.
     Nothing,
     /// It gets the last messages from the log. An earlier session was lost if `lost`.
-    History {
-        lost: bool,
-    },
+    History { lost: bool },
 }
 
 /// A session for an attempt, with its first prompt.
@@ -76,7 +74,8 @@ impl TurnContext {
         if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &instructions) {
             return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session { resumed: false } }));
         }
-        let stored = claim.session.as_ref().filter(|session| session.host == shared.host).map(|session| session.id.as_str());
+        let stored =
+            claim.session.as_ref().filter(|session| session.host == shared.host).map(|session| session.id.as_str());
         let resumed = continued.or(stored);
         let items = match resumed {
             Some(_) => Vec::new(),
