@@ -11,6 +11,9 @@
 //! | `outbound` | what a channel sends, and the outcomes |
 //! | `capabilities` | what a service supports, as data |
 //! | `commands` | the commands of a chat |
+//! | `split` | splits Markdown into parts that a service accepts |
+//! | `pace` | intervals, and waits that a service demands |
+//! | `live_edit` | shows a growing text by edits |
 //! | `render` | tool calls, plans and permission requests as Markdown |
 //! | [`signature`] | the signatures of webhooks |
 //!
@@ -19,9 +22,12 @@
 mod capabilities;
 mod commands;
 mod inbound;
+mod live_edit;
 mod outbound;
+mod pace;
 pub mod render;
 pub mod signature;
+mod split;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -32,10 +38,13 @@ pub use inbound::{
     Attachment, Author, ChatCommand, CommandReply, Edit, Inbox, InboxError, Message, PromptAnswer, PromptDecision,
     Receipt,
 };
+pub use live_edit::{EditStep, LiveEdit};
 pub use outbound::{
     Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, RateScope, SendError,
     SendOutcome,
 };
+pub use pace::Pace;
+pub use split::{MIN_LIMIT, split};
 
 /// A service through which people or programs use agents.
 ///

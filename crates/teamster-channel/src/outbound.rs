@@ -1,5 +1,6 @@
 //! What a channel sends.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +46,12 @@ pub struct Outgoing {
 impl Outgoing {
     /// Returns a short form of the key: 24 hexadecimal digits, for services that limit the length of a nonce.
     pub fn nonce(&self) -> String {
-        Sha256::digest(self.key.as_bytes()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+        let digest = Sha256::digest(self.key.as_bytes());
+        digest.iter().take(12).fold(String::with_capacity(24), |mut text, byte| {
+            // Writing to a text cannot fail.
+            _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }
 

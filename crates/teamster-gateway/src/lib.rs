@@ -33,7 +33,7 @@ pub mod tools;
 
 pub use clock::Clock;
 pub use engine::{
-    AcceptedMessage, AnswerResult, Caller, ConversationChange, EventStream, FeedStream, Gateway, IncomingMessage,
-    MessageTarget, NewConversationRequest, Parts, Running, StreamError,
+    AcceptedMessage, Activity, AnswerResult, Caller, ConversationChange, EventStream, FeedStream, Gateway,
+    IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running, StreamError,
 };
 pub use error::GatewayError;

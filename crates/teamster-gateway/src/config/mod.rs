@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
-pub use rules::{ConversationSettings, Origin, Rule, TurnSettings, resolve};
+pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.
 #[derive(Clone, Debug)]
@@ -236,7 +236,7 @@ impl Default for Timing {
         Self {
             idle_timeout: Duration::from_mins(10),
             lease: Duration::from_secs(30),
-            affinity_timeout: Duration::from_secs(60),
+            affinity_timeout: Duration::from_mins(1),
             permission_timeout: Duration::from_hours(1),
             heartbeat: Duration::from_secs(10),
             shutdown_timeout: Duration::from_secs(30),

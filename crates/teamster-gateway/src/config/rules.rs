@@ -55,6 +55,19 @@ pub struct ConversationSettings {
     /// Values of the caller, which the gateway returns and does not interpret.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// The conversation whose log was copied, if it is a fork.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkOrigin>,
+}
+
+/// The origin of a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkOrigin {
+    /// The conversation.
+    pub conversation_id: uuid::Uuid,
+    /// The last event that was copied.
+    pub seq: u64,
 }
 
 /// What one turn uses.

@@ -101,6 +101,14 @@ impl Gateway {
         Ok(resumed)
     }
 
+    /// Deletes a conversation with its log, and closes its agent.
+    pub async fn delete_conversation(&self, id: ConversationId) -> Result<(), GatewayError> {
+        self.shared.store.delete_conversation(id, self.now()).await?;
+        self.shared.sessions.discard(id);
+        self.shared.hub.announce_growth(id);
+        Ok(())
+    }
+
     fn check_agent(&self, agent: &str) -> Result<(), GatewayError> {
         let found = self.shared.runtime.registry().get(agent);
         found.map(|_| ()).map_err(|error| GatewayError::Invalid { field: "agent", problem: error.to_string() })

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 32 << 10;
 /// A message of a conversation, or the agent's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HistoryItem {
+pub(crate) struct HistoryItem {
     /// `user` or `agent`.
     pub role: &'static str,
     /// Who wrote it, if it is a message.
@@ -43,12 +43,9 @@ struct ResultFields {
     final_text: Option<String>,
 }
 
-/// Reads the messages and answers at the end of a conversation's log, the oldest first, without those of one turn.
-pub(crate) async fn history(
-    store: &dyn Store,
-    conversation: &Conversation,
-    without: Option<TurnId>,
-) -> Result<Vec<HistoryItem>> {
+/// Reads messages with their answers from the end of a conversation's log, the oldest first. Messages that were queued with
+/// the event number `before` or later are left out.
+pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, before: Seq) -> Result<Vec<HistoryItem>> {
     let first = conversation.oldest_seq.get().max(conversation.last_seq.get().saturating_sub(MAX_EVENTS) + 1);
     let mut after = Seq::new(first.saturating_sub(1));
     let mut exchanges = Exchanges::default();
@@ -56,10 +53,7 @@ pub(crate) async fn history(
         let page = store.events(conversation.id, after, 500).await?;
         let Some(last) = page.events.last() else { break };
         after = last.seq;
-        page.events
-            .iter()
-            .filter(|event| without.is_none() || event.turn != without)
-            .for_each(|event| exchanges.add(event));
+        page.events.iter().for_each(|event| exchanges.add(event, before));
         if after >= page.last_seq {
             break;
         }
@@ -97,7 +91,7 @@ struct Exchanges {
 }
 
 impl Exchanges {
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, event: &Event, before: Seq) {
         if !matches!(event.kind.as_str(), "turn_queued" | "turn_edited" | "done") {
             return;
         }
@@ -105,7 +99,8 @@ impl Exchanges {
         match event.kind.as_str() {
             "turn_queued" => {
                 // A turn that was queued again has its message already.
-                if event.turn.is_some_and(|turn| self.messages.contains_key(&turn)) {
+                let is_known = event.turn.is_some_and(|turn| self.messages.contains_key(&turn));
+                if is_known || event.seq >= before {
                     return;
                 }
                 if let Some(turn) = event.turn {
@@ -122,7 +117,7 @@ impl Exchanges {
             }
             _ => {
                 let text = fields.result.and_then(|result| result.final_text).unwrap_or_default();
-                if !text.is_empty() {
+                if !text.is_empty() && event.turn.is_some_and(|turn| self.messages.contains_key(&turn)) {
                     self.items.push((event.turn, HistoryItem { role: "agent", author: None, text }));
                 }
             }
@@ -199,7 +194,7 @@ mod tests {
             event("text", 1, r#"{"type":"text","text":"x","messageId":"m"}"#),
             event("done", 1, r#"{"type":"done","result":{"finalText":"Good day."}}"#),
         ] {
-            exchanges.add(&event);
+            exchanges.add(&event, Seq::new(9));
         }
         let texts: Vec<_> = exchanges.items().into_iter().map(|item| (item.role, item.text)).collect();
         assert_eq!(texts, [("user", "hello".to_owned()), ("agent", "Good day.".to_owned())]);
@@ -215,11 +210,23 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_wait_behind_the_turn_are_not_its_history() {
+        let mut exchanges = Exchanges::default();
+        for (seq, turn) in [(1, 1), (2, 2)] {
+            let queued = event("turn_queued", turn, r#"{"author":"a","text":"hi"}"#);
+            exchanges.add(&Event { seq: Seq::new(seq), ..queued }, Seq::new(2));
+        }
+        exchanges.add(&event("done", 2, r#"{"result":{"finalText":"later"}}"#), Seq::new(2));
+        assert_eq!(exchanges.items().len(), 1);
+    }
+
+    #[test]
     fn a_long_history_is_cut_at_its_beginning() {
         let mut exchanges = Exchanges::default();
         for turn in 0..100 {
             let text = "é".repeat(1000);
-            exchanges.add(&event("turn_queued", turn, &format!(r#"{{"author":"a","text":"{turn} {text}"}}"#)));
+            exchanges
+                .add(&event("turn_queued", turn, &format!(r#"{{"author":"a","text":"{turn} {text}"}}"#)), Seq::new(9));
         }
         let items = exchanges.items();
         assert!(items.last().unwrap().text.starts_with("99 "));

@@ -189,7 +189,7 @@ impl Gateway {
             channel: channel.to_owned(),
             channel_id: channel_id.to_owned(),
             text: text.to_owned(),
-            details: Json::empty(),
+            details: None,
             events: vec![event],
         };
         Ok(self.shared.store.edit_message(edit, self.now()).await?)

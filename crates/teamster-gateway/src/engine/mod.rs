@@ -83,6 +83,16 @@ pub struct Gateway {
     shared: Arc<Shared>,
 }
 
+/// What a process works on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Activity {
+    /// Turns that run, without those that wait for a person.
+    pub running_turns: u32,
+    /// Agents that wait for the next message of their conversation.
+    pub idle_sessions: usize,
+}
+
 /// The tasks of a gateway. Dropping it stops them without waiting; [`shutdown`](Self::shutdown) waits.
 #[derive(Debug)]
 pub struct Running {
@@ -209,6 +219,11 @@ impl Gateway {
     /// Returns the name of this process as a worker.
     pub fn worker(&self) -> &WorkerId {
         &self.shared.worker
+    }
+
+    /// Returns the number of turns that run in this process, and the number of its idle sessions.
+    pub fn activity(&self) -> Activity {
+        Activity { running_turns: self.shared.slots.running(), idle_sessions: self.shared.sessions.len() }
     }
 
     /// Returns the time.

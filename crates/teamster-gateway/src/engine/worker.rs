@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
 use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::turn::{self, TurnContext, TurnError};
 use super::{Gateway, Shared};
@@ -99,11 +99,14 @@ pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
 /// Claims turns until the gateway stops, then waits for the running ones.
 pub(super) async fn work(gateway: Gateway) {
     let shared = Arc::clone(&gateway.shared);
-    let (tasks, hurry) = (TaskTracker::new(), CancellationToken::new());
+    let (mut tasks, hurry) = (JoinSet::new(), CancellationToken::new());
     while !shared.stop.is_cancelled() {
+        while let Some(ended) = tasks.try_join_next() {
+            report(ended);
+        }
         let wait = match claim(&shared).await {
             Ok(Some((claim, since))) => {
-                start(&gateway, claim, since, &tasks, &hurry);
+                start(&gateway, claim, since, &mut tasks, &hurry);
                 continue;
             }
             Ok(None) => POLL,
@@ -119,10 +122,22 @@ pub(super) async fn work(gateway: Gateway) {
             () = sleep(wait) => {}
         }
     }
-    tasks.close();
-    if timeout(shared.config.timing.shutdown_timeout, tasks.wait()).await.is_err() {
+    if timeout(shared.config.timing.shutdown_timeout, wait_for(&mut tasks)).await.is_err() {
         hurry.cancel();
-        tasks.wait().await;
+        wait_for(&mut tasks).await;
+    }
+}
+
+async fn wait_for(tasks: &mut JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        report(ended);
+    }
+}
+
+/// Reports a turn whose task has panicked. Its lease expires, and it is claimed again.
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "the task of a turn has failed");
     }
 }
 
@@ -145,7 +160,7 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError
     Ok(claim.map(|claim| (claim, since)))
 }
 
-fn start(gateway: &Gateway, claim: Claim, since: Instant, tasks: &TaskTracker, hurry: &CancellationToken) {
+fn start(gateway: &Gateway, claim: Claim, since: Instant, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
     let shared = Arc::clone(&gateway.shared);
     let (lease, turn, conversation) = (claim.lease, claim.turn.id, claim.conversation.id);
     let lost = shared.leases.add(lease, since, shared.config.timing.lease);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use teamster::tools::{CallContext, JsonSchema, Reply, Tool, ToolServer, schemars};
+use teamster_store::StoreError;
 
 use super::plans::{self, DeleteInput, PlanInput};
 use super::send::{self, FileInput, MessageInput};
@@ -120,10 +121,15 @@ fn ended_turn() -> String {
 }
 
 async fn read_history(call: &Call, input: &HistoryInput) -> Result<Reply, String> {
-    let (gateway, turn) = (&call.gateway, &call.current.turn);
-    let found = gateway.store().conversation(turn.conversation, gateway.now()).await;
-    let conversation = found.map_err(|error| error.to_string())?.ok_or("the conversation was deleted")?;
-    let items = history(gateway.store(), &conversation, Some(turn.turn)).await.map_err(|error| error.to_string())?;
+    let gone = "the conversation was deleted";
+    let (store, turn) = (call.gateway.store(), &call.current.turn);
+    let read = async {
+        let conversation = store.conversation(turn.conversation, call.gateway.now()).await?;
+        let (Some(conversation), Some(running)) = (conversation, store.turn(turn.turn).await?) else { return Ok(None) };
+        history(store, &conversation, running.queued_seq).await.map(Some)
+    };
+    let read: Result<_, StoreError> = read.await;
+    let items = read.map_err(|error| error.to_string())?.ok_or(gone)?;
     let skipped = input.limit.map_or(0, |limit| items.len().saturating_sub(limit));
     let items: Vec<_> = items.into_iter().skip(skipped).collect();
     serde_json::to_value(items).map(Reply::from).map_err(|error| error.to_string())

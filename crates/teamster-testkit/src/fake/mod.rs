@@ -65,6 +65,12 @@ pub use script::{Child, Placement, Script, Signal, Step};
 /// The environment variable that contains the script.
 pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";
 
+/// The environment variable with the path of a [`Scenario`] to play instead of a script. [`CLI_ENV`] names the CLI.
+pub const SCENARIO_ENV: &str = "TEAMSTER_FAKE_SCENARIO";
+
+/// The environment variable that names the CLI whose format a scenario is played in: `claude`, `codex`, `gemini` or `opencode`.
+pub const CLI_ENV: &str = "TEAMSTER_FAKE_CLI";
+
 /// The exit code of a fake agent that cannot play its script.
 pub const EXIT_SCRIPT_ERROR: i32 = 70;
 

@@ -62,7 +62,7 @@ impl Attempt<'_> {
         };
         let finished = GatewayEvent::TurnFinished { state: end, error_code: code.clone(), error: text.clone() };
         let finished = self.context.shared().event(&finished, Some(turn))?;
-        let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref());
+        let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref())?;
         let attempt = self.attempt_end(result, events, vec![finished], answer)?;
         let finish = Finish { state, result: Some(Json::of(result)?), error_code: code.clone(), attempt };
         self.context.finish(finish).await?;
@@ -86,20 +86,18 @@ impl Attempt<'_> {
         result: &RunResult,
         code: Option<&str>,
         error: Option<&str>,
-    ) -> Vec<NewDelivery> {
-        let (conversation, turn) = (&self.context.claim.conversation, self.context.claim.turn.id);
-        let now = self.context.shared().clock.now();
-        match state {
-            EndState::Done => deliveries::answer(conversation, turn, result, now),
-            EndState::Aborted => deliveries::notice(conversation, turn, "aborted", "Stopped.", now),
-            EndState::Failed => deliveries::failure(
-                conversation,
-                turn,
-                error.unwrap_or("The agent failed."),
-                code.unwrap_or("PROTOCOL"),
-                now,
-            ),
-        }
+    ) -> Result<Vec<NewDelivery>, TurnError> {
+        let to = self.context.recipient();
+        Ok(match state {
+            EndState::Done => {
+                let session = result.session_id.as_ref().map(teamster::event::SessionId::as_str);
+                deliveries::answer(&to, result.final_text.as_str(), session)?
+            }
+            EndState::Aborted => deliveries::notice(&to, "aborted", "Stopped.")?,
+            EndState::Failed => {
+                deliveries::failure(&to, error.unwrap_or("The agent failed."), code.unwrap_or("PROTOCOL"))?
+            }
+        })
     }
 
     async fn record_retry(&mut self, after: &AfterAttempt, result: &RunResult) -> Result<(), TurnError> {
@@ -128,10 +126,11 @@ impl Attempt<'_> {
         for message in std::mem::take(&mut self.streamed) {
             events.push(run_event(turn, now, "retract", &Event::Retract(Retract::new(message)))?);
         }
-        let conversation = &self.context.claim.conversation;
-        let notices = notice.map_or_else(Vec::new, |text| {
-            deliveries::notice(conversation, turn, &format!("attempt:{}", self.number), &text, now)
-        });
+        let name = format!("attempt-{}", self.number);
+        let notices = match notice {
+            Some(text) => deliveries::notice(&self.context.recipient(), &name, &text)?,
+            None => Vec::new(),
+        };
         let mut attempt = self.attempt_end(result, events, vec![event], notices)?;
         if *after == AfterAttempt::NewSession {
             attempt.session = SessionChange::Clear { agent: self.agent.clone() };

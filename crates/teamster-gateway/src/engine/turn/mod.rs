@@ -22,6 +22,7 @@ use super::decisions::{Beginning, beginning};
 use super::history::session_of_turn;
 use super::running::TurnCommand;
 use super::{Gateway, Shared};
+use crate::channels::deliveries::{self, Recipient};
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
@@ -169,7 +170,7 @@ impl TurnContext {
         }
         let mut attempt = Attempt::start(self, settings, continued).await?;
         match attempt.drive().await {
-            Ended::Done(outcome) => attempt.record(*outcome).await,
+            Ended::Done(outcome) => attempt.record(outcome).await,
             Ended::Failed(error) => {
                 attempt.discard();
                 Err(error)
@@ -183,7 +184,7 @@ impl TurnContext {
         let event =
             GatewayEvent::TurnFinished { state: end, error_code: Some(code.into()), error: Some(reason.into()) };
         let events = vec![self.shared().event(&event, Some(self.claim.turn.id))?];
-        let deliveries = self.failure_deliveries(reason, code);
+        let deliveries = deliveries::failure(&self.recipient(), reason, code)?;
         let finish = Finish {
             state,
             result: None,
@@ -210,14 +211,9 @@ impl TurnContext {
         Ok(())
     }
 
-    fn failure_deliveries(&self, error: &str, code: &str) -> Vec<NewDelivery> {
-        crate::channels::deliveries::failure(
-            &self.claim.conversation,
-            self.claim.turn.id,
-            error,
-            code,
-            self.shared().clock.now(),
-        )
+    /// Returns the chat of the turn.
+    pub(super) fn recipient(&self) -> Recipient<'_> {
+        Recipient::of_turn(self.lease(), &self.claim.conversation.address, self.shared().clock.now())
     }
 }
 

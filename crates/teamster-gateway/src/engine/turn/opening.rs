@@ -79,13 +79,13 @@ impl TurnContext {
         let resumed = continued.or(stored);
         let items = match resumed {
             Some(_) => Vec::new(),
-            None => history(&*shared.store, &claim.conversation, Some(claim.turn.id)).await?,
+            None => history(&*shared.store, &claim.conversation, claim.turn.queued_seq).await?,
         };
         let knowledge = self.knowledge(resumed.is_some(), &items);
         prompt.text = primed(&items, &prompt.text);
         let mut request = self.request(&settings, &instructions);
         if let Some(id) = resumed {
-            request = request.with_conversation(Conversation::Resume(SessionId::new(id)));
+            request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
         }
         let tools = shared.tools.offer(conversation, &mut request);
         let session = match shared.runtime.open(&settings.agent, request) {

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::TurnError;
 use super::attempt::Attempt;
+use crate::channels::deliveries;
 use crate::event::rfc3339;
 use crate::hooks::HookEvent;
 
@@ -79,8 +80,12 @@ impl Attempt<'_> {
         let approvers = self.approvers();
         let conversation = &self.context.claim.conversation;
         let turn = self.context.claim.turn.id;
-        let deliveries =
-            crate::channels::deliveries::prompt(conversation, turn, id, &event, &approvers, shared.clock.now());
+        let recipient = self.context.recipient();
+        let deliveries = match &event {
+            Event::Question(question) => deliveries::question_prompt(&recipient, id, question)?,
+            Event::PermissionRequest(request) => deliveries::permission_prompt(&recipient, id, request)?,
+            _ => Vec::new(),
+        };
         let new = NewPermission { id, body: Json::of(&with_approvers(body, &approvers))?, deadline };
         let effects = Effects { events: vec![logged], deliveries };
         shared.store.request_permission(self.context.lease(), new, effects, shared.clock.now()).await?;

@@ -1,0 +1,107 @@
+//! A gateway that stops in the middle of a turn, and another one that continues.
+
+use std::time::Duration;
+
+use teamster::RunResult;
+use teamster_gateway::config::{Config, Interrupted};
+use teamster_store::TurnState;
+
+use crate::test_gateway::{TestGateway, write_agent};
+
+const SLOW: &str = "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 60000 }]\n";
+const QUICK: &str = "[[turns]]\nsteps = [{ say = \"You said: {prompt}\" }]\n";
+
+#[tokio::test]
+async fn a_turn_without_effects_runs_again_after_a_crash() {
+    let test = TestGateway::start("[[turns]]\nsteps = [{ waitMs = 60000 }]\n").await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    test.event(conversation, "init").await;
+    let directory = test.crash();
+    write_agent(directory.path(), QUICK);
+    let test = TestGateway::in_directory(directory, |_| {}).await;
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.attempts), (TurnState::Done, 2));
+    test.log(conversation).await;
+}
+
+#[tokio::test]
+async fn a_turn_with_text_is_reported_as_interrupted() {
+    let test = TestGateway::start(SLOW).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    let next = test.send(conversation, "next").await.turn;
+    test.event(conversation, "text").await;
+    let directory = test.crash();
+    write_agent(directory.path(), QUICK);
+    let test = TestGateway::in_directory(directory, |_| {}).await;
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));
+    assert_eq!(test.ended(next).await.state, TurnState::Done, "the queue goes on");
+}
+
+#[tokio::test]
+async fn an_interrupted_turn_continues_in_its_session_if_the_operator_wants_that() {
+    let change = |config: &mut Config| config.interrupted = Interrupted::Resume;
+    let test = TestGateway::with_config(SLOW, change).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    test.event(conversation, "text").await;
+    let session = test.event(conversation, "init").await["sessionId"].as_str().unwrap().to_owned();
+    let directory = test.crash();
+    write_agent(directory.path(), QUICK);
+    let test = TestGateway::in_directory(directory, change).await;
+    let ended = test.ended(turn).await;
+    assert_eq!(ended.state, TurnState::Done);
+    let result: RunResult = ended.result.unwrap().to().unwrap();
+    assert_eq!(result.session_id.unwrap().as_str(), session);
+    assert!(result.final_text.as_str().contains("Continue where you stopped"));
+}
+
+#[tokio::test]
+async fn a_shutdown_puts_a_turn_without_effects_back_and_its_attempt_does_not_count() {
+    let mut test = TestGateway::start("[[turns]]\nsteps = [{ waitMs = 60000 }]\n").await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    test.event(conversation, "init").await;
+    test.shutdown().await;
+    let waiting = test.gateway.store().turn(turn).await.unwrap().unwrap();
+    assert_eq!((waiting.state, waiting.attempts), (TurnState::Queued, 0));
+    let directory = test.crash();
+    write_agent(directory.path(), QUICK);
+    let test = TestGateway::in_directory(directory, |_| {}).await;
+    assert_eq!(test.ended(turn).await.state, TurnState::Done);
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_a_turn_that_ends_in_time() {
+    let scenario = "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 300 }]\n";
+    let change = |config: &mut Config| config.timing.shutdown_timeout = Duration::from_secs(10);
+    let mut test = TestGateway::with_config(scenario, change).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    test.event(conversation, "text").await;
+    test.shutdown().await;
+    assert_eq!(test.gateway.store().turn(turn).await.unwrap().unwrap().state, TurnState::Done);
+}
+
+#[tokio::test]
+async fn a_turn_whose_worker_dies_three_times_is_parked() {
+    let mut test = TestGateway::start("[[turns]]\nsteps = [{ waitMs = 60000 }]\n").await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    for attempt in 1..=3 {
+        loop {
+            let found = test.gateway.store().turn(turn).await.unwrap().unwrap();
+            if found.attempts == attempt && found.state == TurnState::Running {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        test = TestGateway::in_directory(test.crash(), |_| {}).await;
+    }
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("PARKED")));
+    let again = test.gateway.retry_turn(turn).await.unwrap();
+    assert_eq!(again.attempts, 0);
+}

@@ -1,0 +1,8 @@
+//! The promises of the gateway's engine, on the fake agent and a real SQLite store.
+
+mod answers;
+mod crashes;
+mod permissions;
+mod retries;
+mod sessions;
+mod test_gateway;
