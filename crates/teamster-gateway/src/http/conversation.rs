@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::problem::Result;
-use super::settings::{Permission, nullable};
+use super::settings::{Change, Permission};
 use super::wire::{Time, read};
 use crate::config::{ConversationSettings, ForkOrigin};
 
@@ -46,29 +46,29 @@ pub(super) struct ConversationUpdate {
     /// The agent.
     pub(super) agent: Option<String>,
     /// The model.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
-    pub(super) model: Option<Option<String>>,
+    pub(super) model: Change<String>,
     /// What the agent may do. Only an admin can select more than the configuration.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<Permission>)]
-    pub(super) permission: Option<Option<Permission>>,
+    pub(super) permission: Change<Permission>,
     /// The working directory, below one of the configured roots.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
-    pub(super) directory: Option<Option<PathBuf>>,
+    pub(super) directory: Change<PathBuf>,
     /// Instructions, appended to all others.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
-    pub(super) instructions: Option<Option<String>>,
+    pub(super) instructions: Change<String>,
     /// A title for people.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
-    pub(super) title: Option<Option<String>>,
+    pub(super) title: Change<String>,
     /// Values of the caller. They replace the earlier ones.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    pub(super) metadata: Option<Option<Map<String, Value>>>,
+    pub(super) metadata: Change<Map<String, Value>>,
     /// Applies the change only to this version. The header `If-Match` does the same.
     pub(super) expected_version: Option<u64>,
 }

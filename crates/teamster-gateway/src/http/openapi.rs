@@ -1,4 +1,4 @@
-//! The description of the API in OpenAPI 3.1, made from the code.
+//! The description of the API in `OpenAPI` 3.1, made from the code.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -9,7 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApi, Ref, ResponseBuilder};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-use super::problem::{Problem, ProblemCode};
+use super::problem::{ProblemCode, ProblemFields};
 
 const DESCRIPTION: &str = "Durable conversations with agents. Errors are problems (RFC 9457) with a stable `code`. Lists \
     take `limit` and `cursor`, and return `items` and, unless the page is the last one, `nextCursor`. Absent fields are \
@@ -34,7 +34,7 @@ pub(super) fn describe(mut protected: OpenApi, mut open: OpenApi) -> OpenApi {
     let components = protected.components.get_or_insert_default();
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
     components.add_security_scheme(SCHEME, SecurityScheme::Http(token));
-    components.schemas.insert(Problem::name().into_owned(), Problem::schema());
+    components.schemas.insert(ProblemFields::name().into_owned(), ProblemFields::schema());
     components.schemas.insert(ProblemCode::name().into_owned(), ProblemCode::schema());
     protected
 }
@@ -52,7 +52,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 }
 
 fn add_problem(operation: &mut Operation) {
-    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ProblemFields::name()))).build();
     let response = ResponseBuilder::new()
         .description("What is wrong, and how to correct it.")
         .content("application/problem+json", content)

@@ -126,7 +126,7 @@ pub(super) async fn create(
         audit_from(&gateway, &caller, "schedule.create", &schedule.id.to_string()).await;
         Ok(schedule)
     });
-    Ok((StatusCode::CREATED, axum::Json(view(schedule.await?)?)))
+    Ok((StatusCode::CREATED, axum::Json(view(&schedule.await?)?)))
 }
 
 /// Lists schedules in the order of their creation.
@@ -140,7 +140,7 @@ pub(super) async fn list(
     caller.require(Scope::Read)?;
     let filter = ScheduleFilter { conversation: query.conversation_id.map(ConversationId::new), due_by: None };
     let found = api.gateway.store().schedules(filter, page(query.limit, query.cursor)?).await?;
-    super::wire::list(found, view).map(axum::Json)
+    super::wire::list(found, |schedule| view(&schedule)).map(axum::Json)
 }
 
 /// Returns a schedule.
@@ -152,7 +152,7 @@ pub(super) async fn get(
     Id(id): Id<ScheduleId>,
 ) -> Result<axum::Json<ScheduleView>> {
     caller.require(Scope::Read)?;
-    view(find(&api.gateway, id).await?).map(axum::Json)
+    view(&find(&api.gateway, id).await?).map(axum::Json)
 }
 
 /// Replaces a schedule. It keeps its conversation and, unless another one is set, its author.
@@ -182,7 +182,7 @@ pub(super) async fn replace(
         audit_from(&gateway, &caller, "schedule.replace", &id.to_string()).await;
         Ok(schedule)
     });
-    view(schedule.await?).map(axum::Json)
+    view(&schedule.await?).map(axum::Json)
 }
 
 /// Deletes a schedule.
@@ -242,7 +242,7 @@ async fn find(gateway: &Gateway, id: ScheduleId) -> Result<Schedule> {
     gateway.store().schedule(id).await?.ok_or_else(|| Problem::not_found("schedule", id))
 }
 
-fn view(schedule: Schedule) -> Result<ScheduleView> {
+fn view(schedule: &Schedule) -> Result<ScheduleView> {
     let body: ScheduleBody = read(&schedule.body)?;
     let ScheduleBody { cron, at, time_zone, text, author, missed, max_age_seconds, created_by } = body;
     Ok(ScheduleView {

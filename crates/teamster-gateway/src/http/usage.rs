@@ -81,12 +81,12 @@ pub(super) struct UsageItem {
 }
 
 /// By what usage is summed.
-#[derive(Clone, Copy, Default)]
-struct Groups {
-    day: bool,
-    agent: bool,
-    conversation: bool,
-    author: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Day,
+    Agent,
+    Conversation,
+    Author,
 }
 
 /// What the rows of a sum have in common.
@@ -101,7 +101,7 @@ pub(super) async fn list(
     Params(params): Params<UsageParams>,
 ) -> Result<axum::Json<UsageList>> {
     caller.require(Scope::Read)?;
-    let groups = Groups::parse(params.by.as_deref().unwrap_or("day"))?;
+    let groups = groups(params.by.as_deref().unwrap_or("day"))?;
     let (from, to) = days(&params, day(api.gateway.now()))?;
     let request = page(params.limit, params.cursor)?;
     let position = request.cursor.as_ref().map_or(Ok(0), |cursor| cursor.as_str().parse::<usize>());
@@ -112,7 +112,7 @@ pub(super) async fn list(
     let mut total = Usage::default();
     for row in rows {
         total = total.plus(row.usage);
-        let sum = sums.entry(groups.key(&row)).or_default();
+        let sum = sums.entry(key(&groups, &row)).or_default();
         *sum = sum.plus(row.usage);
     }
     let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
@@ -122,29 +122,25 @@ pub(super) async fn list(
     Ok(axum::Json(UsageList { items, total: total.into(), next_cursor }))
 }
 
-impl Groups {
-    fn parse(text: &str) -> Result<Self> {
-        let mut groups = Self::default();
-        for name in text.split(',') {
-            *match name.trim() {
-                "day" => &mut groups.day,
-                "agent" => &mut groups.agent,
-                "conversation" => &mut groups.conversation,
-                "author" => &mut groups.author,
-                _ => return Err(Problem::invalid("by", "must be a list of day, agent, conversation and author")),
-            } = true;
-        }
-        Ok(groups)
-    }
+fn groups(text: &str) -> Result<Vec<Group>> {
+    let group = |name: &str| match name.trim() {
+        "day" => Ok(Group::Day),
+        "agent" => Ok(Group::Agent),
+        "conversation" => Ok(Group::Conversation),
+        "author" => Ok(Group::Author),
+        _ => Err(Problem::invalid("by", "must be a list of day, agent, conversation and author")),
+    };
+    text.split(',').map(group).collect()
+}
 
-    fn key(self, row: &UsageRow) -> Key {
-        (
-            self.day.then_some(row.day),
-            self.agent.then(|| row.agent.clone()),
-            self.conversation.then_some(row.conversation),
-            self.author.then(|| row.author.clone()),
-        )
-    }
+fn key(groups: &[Group], row: &UsageRow) -> Key {
+    let by = |group| groups.contains(&group);
+    (
+        by(Group::Day).then_some(row.day),
+        by(Group::Agent).then(|| row.agent.clone()),
+        by(Group::Conversation).then_some(row.conversation),
+        by(Group::Author).then(|| row.author.clone()),
+    )
 }
 
 /// Returns the first and the last day.
