@@ -35,6 +35,8 @@ pub struct Config {
     pub instructions: Instructions,
     /// The operator's hooks.
     pub hooks: Vec<crate::hooks::HookConfig>,
+    /// Settings of all channels.
+    pub channels: crate::channels::ChannelSettings,
     /// The webhook channels.
     pub webhooks: Vec<crate::channels::WebhookConfig>,
     /// Upper bounds.
@@ -181,6 +183,7 @@ impl Default for Config {
             rules: Vec::new(),
             instructions: Instructions::default(),
             hooks: Vec::new(),
+            channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
             limits: Limits::default(),
             timing: Timing::default(),
