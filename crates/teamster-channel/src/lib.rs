@@ -15,6 +15,7 @@
 //! | `pace` | intervals, and waits that a service demands |
 //! | `live_edit` | shows a growing text by edits |
 //! | `render` | tool calls, plans and permission requests as Markdown |
+//! | [`signature`] | the signatures of webhooks |
 //!
 //! Invariant: this crate depends on no service and on no part of the gateway. It does no I/O and reads no clock.
 
@@ -25,6 +26,7 @@ mod live_edit;
 mod outbound;
 mod pace;
 pub mod render;
+pub mod signature;
 mod split;
 
 use async_trait::async_trait;

@@ -37,7 +37,7 @@ impl Attachments {
     pub async fn put(&self, bytes: Vec<u8>) -> io::Result<String> {
         let directory = Arc::clone(&self.directory);
         on_thread(move || {
-            let hash = format!("{:x}", Sha256::digest(&bytes));
+            let hash = base16ct::lower::encode_string(&Sha256::digest(&bytes));
             let path = path_of(&directory, &hash).ok_or_else(|| io::Error::other("invalid hash"))?;
             if path.exists() {
                 return Ok(hash);
@@ -52,6 +52,13 @@ impl Attachments {
             Ok(hash)
         })
         .await
+    }
+
+    /// Returns the size of a content in bytes.
+    pub async fn size(&self, hash: &str) -> io::Result<u64> {
+        let path = path_of(&self.directory, hash)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this is not the hash of a file"))?;
+        on_thread(move || Ok(std::fs::metadata(path)?.len())).await
     }
 
     /// Reads a content.
@@ -84,6 +91,7 @@ mod tests {
         let hash = files.put(b"hello".to_vec()).await.unwrap();
         assert_eq!(hash, files.put(b"hello".to_vec()).await.unwrap());
         assert_eq!(files.get(&hash).await.unwrap(), b"hello");
+        assert_eq!(files.size(&hash).await.unwrap(), 5);
         for other in ["", "../../etc/passwd", "ab", &"g".repeat(64), &hash.to_uppercase()] {
             assert_eq!(files.get(other).await.unwrap_err().kind(), io::ErrorKind::NotFound, "{other}");
         }

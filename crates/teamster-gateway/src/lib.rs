@@ -21,6 +21,7 @@ pub mod attachments;
 pub mod channels;
 mod clock;
 pub mod config;
+mod duration;
 mod engine;
 mod error;
 pub mod event;

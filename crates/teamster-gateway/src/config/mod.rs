@@ -1,5 +1,6 @@
 //! The configuration of the gateway, as data. `teamster serve` reads it from the user's file, variables and flags.
 
+pub mod file;
 mod rules;
 
 use std::net::SocketAddr;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
-pub use rules::{ConversationSettings, Origin, Rule, TurnSettings, resolve};
+pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.
 #[derive(Clone, Debug)]

@@ -60,14 +60,13 @@ pub(super) fn after_attempt(facts: &AttemptFacts<'_>, retries: &Retries, now: Ti
     if code == ErrorCode::SessionNotFound && facts.resumed {
         return AfterAttempt::NewSession;
     }
-    let has_effects = facts.progress == Progress::Tools && !retries.after_tools;
-    if has_effects || !is_retryable(&code, result.error.as_deref()) {
+    if facts.progress == Progress::Tools && !retries.after_tools {
         return AfterAttempt::Failed(code);
     }
     if let Some(until) = facts.limited_until.filter(|until| code == ErrorCode::RateLimit && *until > now) {
         return if retries.pause_on_rate_limit { AfterAttempt::Pause { until } } else { AfterAttempt::Failed(code) };
     }
-    if facts.attempt > retries.max {
+    if facts.attempt > retries.max || !is_retryable(&code, result.error.as_deref()) {
         return AfterAttempt::Failed(code);
     }
     AfterAttempt::Retry { delay: delay(facts.attempt, retries.first_delay, jitter), code }
@@ -84,9 +83,10 @@ fn is_retryable(code: &ErrorCode, failure: Option<&Failure>) -> bool {
         | ErrorCode::WatchdogTimeout
         | ErrorCode::DeadlineExceeded
         | ErrorCode::QueueFull
-        | ErrorCode::RateLimit
         | ErrorCode::Overloaded
         | ErrorCode::Connection => true,
+        // The vendor reports a quota that is used up as not retryable.
+        ErrorCode::RateLimit => vendor.unwrap_or(true),
         ErrorCode::Provider => vendor.unwrap_or(false),
         _ => false,
     }

@@ -1,1 +1,145 @@
-//! The HTTP API.
+//! The HTTP API: everything below `/v1`, and the probes.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `problem` | errors as problems (RFC 9457) |
+//! | `extract`, `wire` | reads requests, and what responses share |
+//! | `layers` | what holds for every call: time limit, panics, unknown paths |
+//! | `openapi` | the description of the API |
+//! | `conversation`, `conversations`, `settings`, `messages`, `history`, `turns`, `permissions` | conversations |
+//! | `events`, `sse` | event streams |
+//! | `agents`, `files`, `schedules`, `usage`, `deliveries`, `operation` | everything else |
+//! | `audit` | the audit log |
+//!
+//! A handler reads who calls it from the extension [`Identity`](crate::access::Identity), which the access layer inserts.
+
+#![expect(unused_qualifications, reason = "the macro `utoipa::path` qualifies the types of parameters")]
+
+mod agents;
+mod audit;
+mod conversation;
+mod conversations;
+mod deliveries;
+mod events;
+mod extract;
+mod files;
+mod history;
+mod layers;
+mod messages;
+mod openapi;
+mod operation;
+mod permissions;
+mod problem;
+mod schedules;
+mod settings;
+mod sse;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod usage;
+mod wire;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use tokio::sync::Semaphore;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use self::agents::AgentCache;
+pub use self::audit::audit;
+pub use self::problem::{Problem, ProblemCode};
+use crate::engine::Gateway;
+
+/// What the handlers share.
+struct Api {
+    gateway: Gateway,
+    agents: AgentCache,
+    /// The places of event streams.
+    subscribers: Arc<Semaphore>,
+    /// How long a stream waits for a subscriber that does not read.
+    patience: std::time::Duration,
+}
+
+type State = axum::extract::State<Arc<Api>>;
+
+/// The routes of a gateway.
+pub struct Routes {
+    /// Liveness and readiness: they need no token.
+    pub open: Router,
+    /// All other calls. Put the access layer around them.
+    pub protected: Router,
+    /// The description of the API, as `/v1/openapi.json` returns it.
+    pub openapi: utoipa::openapi::OpenApi,
+}
+
+/// Returns the whole API of a gateway as one router, without an access layer.
+pub fn router(gateway: Gateway) -> Router {
+    let routes = routes(gateway, OpenApiRouter::default());
+    routes.protected.merge(routes.open)
+}
+
+/// Returns the routes of a gateway, with further protected ones. Those of an [`OpenApiRouter`] are in the description as well.
+pub fn routes(gateway: Gateway, further: OpenApiRouter) -> Routes {
+    build(gateway, further, sse::PATIENCE)
+}
+
+fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration) -> Routes {
+    let limits = &gateway.config().limits;
+    let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
+    let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
+    let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
+        .routes(routes!(operation::healthz))
+        .routes(routes!(operation::readyz))
+        .with_state(Arc::clone(&api))
+        .split_for_parts();
+    let uploads = OpenApiRouter::default().routes(routes!(files::upload)).layer(DefaultBodyLimit::max(upload));
+    let (protected, description) = conversation_routes()
+        .merge(other_routes())
+        .layer(DefaultBodyLimit::max(body))
+        .merge(uploads)
+        .with_state(api)
+        .merge(further)
+        .split_for_parts();
+    let openapi = openapi::describe(description, open_description);
+    let protected = protected.merge(openapi::route(&openapi));
+    Routes { open: layers::around(open), protected: layers::around(layers::with_fallbacks(protected)), openapi }
+}
+
+fn conversation_routes() -> OpenApiRouter<Arc<Api>> {
+    OpenApiRouter::default()
+        .routes(routes!(conversations::create, conversations::list))
+        .routes(routes!(conversations::get, conversations::update, conversations::delete))
+        .routes(routes!(conversations::fork))
+        .routes(routes!(conversations::resume))
+        .routes(routes!(messages::send, history::list))
+        .routes(routes!(turns::get))
+        .routes(routes!(turns::abort))
+        .routes(routes!(turns::retry))
+        .routes(routes!(events::of_conversation))
+        .routes(routes!(events::of_all))
+        .routes(routes!(events::end))
+        .routes(routes!(permissions::list))
+        .routes(routes!(permissions::get))
+        .routes(routes!(permissions::answer))
+}
+
+fn other_routes() -> OpenApiRouter<Arc<Api>> {
+    OpenApiRouter::default()
+        .routes(routes!(agents::list))
+        .routes(routes!(files::download))
+        .routes(routes!(schedules::create, schedules::list))
+        .routes(routes!(schedules::get, schedules::replace, schedules::delete))
+        .routes(routes!(usage::list))
+        .routes(routes!(deliveries::list))
+        .routes(routes!(deliveries::retry))
+        .routes(routes!(operation::status))
+}
+
+impl std::fmt::Debug for Routes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Routes").field("paths", &self.openapi.paths.paths.len()).finish_non_exhaustive()
+    }
+}

@@ -57,6 +57,12 @@ async fn the_feed_has_each_event_once_and_continues_after_a_restart(world: &mut 
     let (rest, end) = feed(world, Some(cursor), 10).await;
     assert_eq!(rest, [(a, 3), (b, 1)]);
     assert_eq!(world.store().feed_end().await.unwrap(), end);
+    // A reader that is cut after any event continues with the next one.
+    let page = world.store().feed(None, 10).await.unwrap();
+    for (read, last) in page.events.iter().enumerate() {
+        let rest = world.store().feed(Some(last.cursor.clone()), 10).await.unwrap();
+        assert_eq!(rest.events, page.events[read + 1..]);
+    }
     let (none, same) = feed(world, Some(end.clone()), 10).await;
     assert_eq!((none, same), (Vec::new(), end));
     let wrong = world.store().feed(Some(FeedCursor::new("x")), 1).await;

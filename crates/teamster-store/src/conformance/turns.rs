@@ -176,7 +176,8 @@ async fn a_session_belongs_to_its_agent(world: &mut World) {
     world.store().finish(claim.lease, end, world.now()).await.unwrap();
     for (agent, expected) in [("codex", None), ("claude", Some(session))] {
         let patch = crate::records::ConversationPatch { agent: Some(agent.to_owned()), ..Default::default() };
-        world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
+        let shown = world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
+        assert_eq!(shown.session_id.as_ref(), expected.as_ref().map(|session: &Session| &session.id));
         world.accept_in("a").await;
         let claim = world.claim("w").await;
         assert_eq!(claim.session, expected);

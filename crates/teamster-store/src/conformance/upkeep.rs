@@ -68,7 +68,9 @@ async fn a_time_of_a_schedule_is_fired_once_with_its_message(world: &mut World) 
     assert_eq!(world.store().fire_schedule(skip, WIDE, world.now()).await.unwrap(), FireOutcome::Fired(None));
     let all = world.store().schedules(ScheduleFilter::default(), PageRequest::first(10)).await.unwrap().items;
     assert_eq!((all[0].next_at, all[0].last_at), (None, Some(world.now())));
+    assert_eq!(world.store().schedule(schedule.id).await.unwrap().as_ref(), all.first());
     assert!(world.store().delete_schedule(schedule.id).await.unwrap());
+    assert_eq!(world.store().schedule(schedule.id).await.unwrap(), None);
     assert!(!world.store().delete_schedule(schedule.id).await.unwrap());
 }
 

@@ -57,7 +57,8 @@ impl LogStore for MemoryStore {
             for (position, (conversation, seq)) in state.feed.range(after.saturating_add(1)..).take(limit) {
                 last = *position;
                 let event = state.conversations.get(conversation).and_then(|room| room.events.get(seq));
-                events.extend(event.cloned().map(|event| FeedEvent { conversation: *conversation, event }));
+                let cursor = FeedCursor::new(position.to_string());
+                events.extend(event.cloned().map(|event| FeedEvent { conversation: *conversation, event, cursor }));
             }
             Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
         })

@@ -28,6 +28,10 @@ impl ScheduleStore for MemoryStore {
         })
     }
 
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>> {
+        self.with(|state| Ok(state.schedule_key(id).and_then(|key| state.schedules.get(&key)).cloned()))
+    }
+
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool> {
         self.with(|state| Ok(state.schedule_key(id).and_then(|key| state.schedules.remove(&key)).is_some()))
     }

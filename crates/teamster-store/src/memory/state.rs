@@ -145,6 +145,7 @@ impl State {
             last_seq: room.last_seq,
             oldest_seq: room.oldest_seq,
             queued: u32::try_from(queued).unwrap_or(u32::MAX),
+            session_id: room.sessions.get(&room.agent).map(|session| session.id.clone()),
             worker: room.held.as_ref().map(|held| held.worker.clone()),
             epoch: room.epoch,
             paused_until: room.paused_until,

@@ -60,6 +60,8 @@ pub struct Conversation {
     pub oldest_seq: Seq,
     /// The number of turns that wait.
     pub queued: u32,
+    /// The id of the session that its agent keeps for it.
+    pub session_id: Option<String>,
     /// The worker that holds it.
     pub worker: Option<WorkerId>,
     /// The number of the last claim.

@@ -79,6 +79,8 @@ pub struct FeedEvent {
     pub conversation: ConversationId,
     /// The event.
     pub event: Event,
+    /// The position after it, with which a reader continues.
+    pub cursor: FeedCursor,
 }
 
 /// A part of the feed. Events of one conversation are in the order of their numbers.

@@ -73,12 +73,13 @@ impl LogStore for SqliteStore {
                 FROM event JOIN conversation ON conversation.key = event.conversation
                 WHERE position > ?1 ORDER BY position LIMIT ?2"
             );
-            let rows: Vec<(i64, FeedEvent)> = all(db, &sql, params![after, limit], |row| {
-                Ok((row.get("position")?, FeedEvent { conversation: row.get("conversation")?, event: event(row)? }))
+            let events = all(db, &sql, params![after, limit], |row| {
+                let position: i64 = row.get("position")?;
+                let cursor = FeedCursor::new(position.to_string());
+                Ok(FeedEvent { conversation: row.get("conversation")?, event: event(row)?, cursor })
             })?;
-            let last = rows.last().map_or(after, |(position, _)| *position);
-            let events = rows.into_iter().map(|(_, event)| event).collect();
-            Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
+            let cursor = events.last().map_or_else(|| FeedCursor::new(after.to_string()), |last| last.cursor.clone());
+            Ok(FeedPage { events, cursor })
         })
         .await
     }

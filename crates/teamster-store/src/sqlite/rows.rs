@@ -21,6 +21,8 @@ pub(super) const CONVERSATIONS: &str = "
         SELECT key, id, channel, chat, thread, agent, title, settings, version, last_seq, oldest_seq, worker, epoch,
             paused_until, created_at,
             (SELECT count(*) FROM turn WHERE turn.conversation = conversation.key AND turn.state = 0) AS queued,
+            (SELECT session.id FROM session
+                WHERE session.conversation = conversation.key AND session.agent = conversation.agent) AS session_id,
             EXISTS (SELECT 1 FROM permission JOIN turn ON turn.key = permission.turn
                 WHERE turn.id = conversation.running_turn AND outcome IS NULL) AS waits
         FROM conversation)";
@@ -37,6 +39,7 @@ pub(super) fn conversation(row: &Row<'_>) -> rusqlite::Result<Conversation> {
         last_seq: row.get("last_seq")?,
         oldest_seq: row.get("oldest_seq")?,
         queued: row.get("queued")?,
+        session_id: row.get("session_id")?,
         worker: row.get("worker")?,
         epoch: row.get("epoch")?,
         paused_until: row.get("paused_until")?,

@@ -22,6 +22,10 @@ impl ScheduleStore for SqliteStore {
         self.write(move |db| put(db, schedule, now)).await
     }
 
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>> {
+        self.read(move |db| first(db, &format!("{SCHEDULES} WHERE schedule.id = ?1"), [id], schedule)).await
+    }
+
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool> {
         self.write(move |db| Ok(run(db, "DELETE FROM schedule WHERE id = ?1", [id])? == 1)).await
     }

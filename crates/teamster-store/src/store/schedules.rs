@@ -14,6 +14,9 @@ pub trait ScheduleStore: Send + Sync {
     /// Creates or replaces a schedule.
     async fn put_schedule(&self, schedule: NewSchedule, now: Timestamp) -> Result<Schedule>;
 
+    /// Returns a schedule.
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>>;
+
     /// Deletes a schedule, and returns whether it existed.
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool>;
 

@@ -48,7 +48,7 @@ pub(super) struct Attempt<'a> {
 /// How an attempt has ended.
 pub(super) enum Ended {
     /// The agent's run has ended.
-    Done(Box<Outcome>),
+    Done(Outcome),
     /// This worker cannot record its end.
     Failed(TurnError),
 }
@@ -56,7 +56,7 @@ pub(super) enum Ended {
 /// What is known at the end of an attempt.
 pub(super) enum Outcome {
     /// The result of the run.
-    Result(RunResult),
+    Result(Box<RunResult>),
     /// The gateway shuts down.
     Shutdown,
 }
@@ -123,14 +123,14 @@ impl<'a> Attempt<'a> {
     /// Drives the run to its end.
     pub(super) async fn drive(&mut self) -> Ended {
         match self.drive_to_end().await {
-            Ok(outcome) => Ended::Done(Box::new(outcome)),
+            Ok(outcome) => Ended::Done(outcome),
             Err(error) => Ended::Failed(error),
         }
     }
 
     async fn drive_to_end(&mut self) -> Result<Outcome, TurnError> {
         if let Some(error) = self.refused.take() {
-            return Ok(Outcome::Result(refusal(&error)));
+            return Ok(Outcome::Result(Box::new(refusal(&error))));
         }
         loop {
             match self.next_input().await {
@@ -230,13 +230,13 @@ impl<'a> Attempt<'a> {
             result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
         }
         if let Some(earlier) = self.earlier.take() {
-            result = merged(earlier, result);
+            result = merged(&earlier, result);
         }
         let next = self.next_run().await;
         if result.is_error || result.aborted {
-            return Some(Outcome::Result(result));
+            return Some(Outcome::Result(Box::new(result)));
         }
-        let Some(run) = next else { return Some(Outcome::Result(result)) };
+        let Some(run) = next else { return Some(Outcome::Result(Box::new(result))) };
         self.run = Some(run);
         self.earlier = Some(result);
         None
@@ -352,7 +352,7 @@ fn failed(code: ErrorCode, message: &str) -> RunResult {
 }
 
 /// Returns the result of two runs of one turn.
-fn merged(first: RunResult, mut second: RunResult) -> RunResult {
+fn merged(first: &RunResult, mut second: RunResult) -> RunResult {
     let joined =
         |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
     second.text = joined(first.text.as_str(), second.text.as_str()).into();

@@ -170,7 +170,7 @@ impl TurnContext {
         }
         let mut attempt = Attempt::start(self, settings, continued).await?;
         match attempt.drive().await {
-            Ended::Done(outcome) => attempt.record(*outcome).await,
+            Ended::Done(outcome) => attempt.record(outcome).await,
             Ended::Failed(error) => {
                 attempt.discard();
                 Err(error)

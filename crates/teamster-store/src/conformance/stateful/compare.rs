@@ -101,7 +101,7 @@ impl Driver {
             loop {
                 let page = store.feed(cursor, PAGE).await.unwrap();
                 let is_end = page.events.is_empty();
-                for FeedEvent { conversation, event } in page.events {
+                for FeedEvent { conversation, event, .. } in page.events {
                     logs.entry(conversation).or_default().push(event);
                 }
                 cursor = Some(page.cursor);

@@ -1,0 +1,51 @@
+//! What holds for every call: a time limit, panics as problems, and problems for unknown paths and methods.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{Method, Uri};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::problem::{Problem, ProblemCode};
+
+/// The time until a call has its response. The longest wait for a turn is a minute. Event streams may last longer: only their
+/// start counts.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// Puts the time limit and the handling of panics around routes.
+pub(super) fn around(router: Router) -> Router {
+    router.layer(from_fn(limited)).layer(CatchPanicLayer::custom(panicked))
+}
+
+/// Adds problems for unknown paths and methods.
+pub(super) fn with_fallbacks(router: Router) -> Router {
+    router.fallback(unknown_path).method_not_allowed_fallback(unknown_method)
+}
+
+async fn limited(request: Request, next: Next) -> Response {
+    let response = tokio::time::timeout(LIMIT, next.run(request)).await;
+    response.unwrap_or_else(|_| {
+        let detail = format!("the call did not end within {} s; it may still take effect", LIMIT.as_secs());
+        Problem::new(ProblemCode::DeadlineExceeded, detail).into_response()
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the layer passes the payload by value")]
+fn panicked(payload: Box<dyn Any + Send>) -> Response {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
+    Problem::internal(&text).into_response()
+}
+
+async fn unknown_path(uri: Uri) -> Problem {
+    Problem::new(ProblemCode::NotFound, format!("the path {} does not exist; see /v1/openapi.json", uri.path()))
+}
+
+async fn unknown_method(method: Method, uri: Uri) -> Problem {
+    let detail = format!("the path {} does not support {method}; see /v1/openapi.json", uri.path());
+    Problem::new(ProblemCode::MethodNotAllowed, detail)
+}

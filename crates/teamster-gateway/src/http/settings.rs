@@ -1,0 +1,90 @@
+//! The settings of a conversation that a caller may select.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use teamster::request::PermissionMode;
+use utoipa::ToSchema;
+
+use super::extract::Authenticated;
+use super::problem::{Problem, ProblemCode, Result};
+use super::wire::check_length;
+use crate::config::{ConversationSettings, Origin, resolve};
+use crate::engine::Gateway;
+
+/// The channel of conversations that callers of the API create.
+pub(super) const CHANNEL: &str = "http";
+
+/// The largest number of characters of names and titles.
+pub(super) const NAME_LENGTH: usize = 500;
+
+/// The largest number of characters of instructions.
+const INSTRUCTIONS_LENGTH: usize = 100_000;
+
+/// The largest size of the caller's own values, in bytes of JSON.
+const METADATA_BYTES: usize = 64 << 10;
+
+/// What an agent may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Permission {
+    /// The agent may only read.
+    ReadOnly,
+    /// Changes need permission.
+    Ask,
+    /// File edits are allowed. Other changes need permission.
+    Edit,
+    /// Everything is allowed.
+    Full,
+}
+
+impl From<PermissionMode> for Permission {
+    fn from(mode: PermissionMode) -> Self {
+        match mode {
+            PermissionMode::ReadOnly => Self::ReadOnly,
+            PermissionMode::Ask => Self::Ask,
+            PermissionMode::Edit => Self::Edit,
+            PermissionMode::Full => Self::Full,
+        }
+    }
+}
+
+impl From<Permission> for PermissionMode {
+    fn from(permission: Permission) -> Self {
+        match permission {
+            Permission::ReadOnly => Self::ReadOnly,
+            Permission::Ask => Self::Ask,
+            Permission::Edit => Self::Edit,
+            Permission::Full => Self::Full,
+        }
+    }
+}
+
+/// Checks that the caller may select a permission: at most that of the configuration, unless it is an admin.
+pub(super) fn check_permission(gateway: &Gateway, caller: &Authenticated, wanted: Permission) -> Result<()> {
+    let origin = Origin { channel: CHANNEL, chat: "", author: &caller.identity.owner };
+    let configured = resolve(gateway.config(), None, &ConversationSettings::default(), origin);
+    let highest = configured.map_or(Permission::Ask, |settings| settings.permission.into());
+    if wanted <= highest || caller.is_admin() {
+        return Ok(());
+    }
+    let detail = "a token without the scope admin cannot select a higher permission than that of the configuration";
+    Err(Problem::new(ProblemCode::Forbidden, detail))
+}
+
+/// Checks the sizes of settings.
+pub(super) fn check_sizes(settings: &ConversationSettings) -> Result<()> {
+    let ConversationSettings { model, instructions, metadata, .. } = settings;
+    check_length("model", model.as_deref().unwrap_or_default(), NAME_LENGTH)?;
+    check_length("instructions", instructions.as_deref().unwrap_or_default(), INSTRUCTIONS_LENGTH)?;
+    let bytes = serde_json::to_vec(metadata).map_err(|error| Problem::internal(&error))?.len();
+    if bytes > METADATA_BYTES {
+        return Err(Problem::invalid("metadata", format_args!("must have at most {METADATA_BYTES} bytes of JSON")));
+    }
+    Ok(())
+}
+
+/// Reads a field that may be absent (`None`), `null` (`Some(None)`) or set.
+pub(super) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
