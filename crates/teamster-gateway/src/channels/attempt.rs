@@ -8,6 +8,8 @@ use teamster_store::{
     ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, Effects, PartState, StoreError,
 };
 
+use tokio_util::sync::CancellationToken;
+
 use super::body::Body;
 use super::decision::{Attempt, Next, delay};
 use super::failpoint::{Failpoint, Step};
@@ -20,6 +22,8 @@ pub(super) struct Context {
     pub(super) gateway: Gateway,
     pub(super) channel: Arc<dyn Channel>,
     pub(super) pace: Arc<Mutex<Pace>>,
+    /// The attempt ends before its next call.
+    pub(super) stop: CancellationToken,
     pub(super) failpoint: Failpoint,
 }
 

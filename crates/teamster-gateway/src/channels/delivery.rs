@@ -10,6 +10,7 @@ use teamster_channel::{Channel, Pace};
 use teamster_store::{DeliveryClaim, WorkerId};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Context, run};
 use super::failpoint::Failpoint;
@@ -26,10 +27,10 @@ struct Lane {
     free: Arc<Semaphore>,
 }
 
-/// Sends deliveries until the gateway stops, then finishes the calls that are under way within a time limit.
+/// Sends deliveries until `stop` is cancelled, then finishes the calls that are under way within a time limit.
 ///
 /// Dropping the future ends it like a crash: the outcomes of the calls that are under way are unknown.
-pub(super) async fn deliver(gateway: Gateway, failpoint: Failpoint) {
+pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint: Failpoint) {
     let settings = gateway.config().channels.delivery.clone();
     let lanes: Vec<_> = gateway
         .channels()
@@ -41,10 +42,9 @@ pub(super) async fn deliver(gateway: Gateway, failpoint: Failpoint) {
         })
         .collect();
     let mut jobs = JoinSet::new();
-    let stop = gateway.stopping().clone();
     while !stop.is_cancelled() {
         for lane in &lanes {
-            claim(&gateway, lane, &failpoint, &mut jobs).await;
+            claim(&gateway, lane, &stop, &failpoint, &mut jobs).await;
         }
         tokio::select! {
             () = stop.cancelled() => {}
@@ -64,7 +64,13 @@ pub(super) async fn deliver(gateway: Gateway, failpoint: Failpoint) {
 }
 
 /// Claims as many deliveries as the channel can send now.
-async fn claim(gateway: &Gateway, lane: &Lane, failpoint: &Failpoint, jobs: &mut JoinSet<()>) {
+async fn claim(
+    gateway: &Gateway,
+    lane: &Lane,
+    stop: &CancellationToken,
+    failpoint: &Failpoint,
+    jobs: &mut JoinSet<()>,
+) {
     let must_wait = {
         let pace = lane.pace.lock().unwrap_or_else(PoisonError::into_inner);
         !pace.channel_wait(Instant::now()).is_zero() && lane.channel.capabilities().channel_interval.is_zero()
@@ -94,6 +100,7 @@ async fn claim(gateway: &Gateway, lane: &Lane, failpoint: &Failpoint, jobs: &mut
             gateway: gateway.clone(),
             channel: Arc::clone(&lane.channel),
             pace: Arc::clone(&lane.pace),
+            stop: stop.clone(),
             failpoint: failpoint.clone(),
         };
         jobs.spawn(async move {

@@ -126,7 +126,7 @@ impl Job<'_> {
 
     /// Waits until the service permits a call. A long wait, and a shutdown, give the delivery back to the queue.
     async fn wait_for_pace(&self) -> Option<Next> {
-        let stop = self.context.gateway.stopping();
+        let stop = &self.context.stop;
         loop {
             if stop.is_cancelled() {
                 return Some(Next::Retry(self.context.gateway.now(), "the gateway was stopped".to_owned()));

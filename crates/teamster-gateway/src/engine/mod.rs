@@ -48,6 +48,7 @@ use self::sessions::IdleSessions;
 pub use self::stream::{EventStream, FeedStream, StreamError};
 use self::worker::Slots;
 use crate::attachments::Attachments;
+use crate::channels::ChannelTasks;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::GatewayError;
@@ -94,6 +95,8 @@ pub struct Running {
     shared: Arc<Shared>,
     /// It ends after `stop` when the running turns have ended.
     worker: JoinHandle<()>,
+    /// Receiving and delivering.
+    channels: ChannelTasks,
     /// Tasks that must run until the worker has ended.
     upkeep: JoinSet<()>,
 }
@@ -162,7 +165,8 @@ impl Gateway {
         let shared = Arc::clone(&self.shared);
         upkeep.spawn(async move { upkeep::run(&shared).await });
         let worker = tokio::spawn(worker::work(self.clone()));
-        Ok(Running { shared: Arc::clone(&self.shared), worker, upkeep })
+        let channels = crate::channels::start(self);
+        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, upkeep })
     }
 
     /// Returns the configuration.
@@ -252,6 +256,8 @@ impl Running {
         if let Err(error) = (&mut self.worker).await {
             tracing::error!(%error, "the worker has failed");
         }
+        // The answers of the last turns are sent.
+        self.channels.shutdown().await;
         shared.sessions.close_all().await;
         self.upkeep.shutdown().await;
         // What was not recorded in time is claimed again without waiting for its lease.
