@@ -30,10 +30,25 @@ mod tests;
 mod token;
 mod wording;
 
+use std::sync::Arc;
+
 pub use receive::ChannelStatus;
 pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};
 pub use tasks::{ChannelTasks, start};
+pub use teamster_channel_webhook::{ConfigError, SecretText, WebhookChannel, WebhookConfig, router};
 
-/// A webhook channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebhookConfig {}
+/// Creates the webhook channels of a configuration. Give them to [`Parts::channels`](crate::Parts::channels), and their
+/// [`router`] to the HTTP server.
+///
+/// # Errors
+/// A webhook is invalid, or two have the same name.
+pub fn webhooks(configs: &[WebhookConfig]) -> Result<Vec<Arc<WebhookChannel>>, ConfigError> {
+    let mut channels: Vec<Arc<WebhookChannel>> = Vec::with_capacity(configs.len());
+    for config in configs {
+        if channels.iter().any(|channel| channel.config().name == config.name) {
+            return Err(ConfigError::Repeated(config.name.clone()));
+        }
+        channels.push(Arc::new(WebhookChannel::new(config.clone())?));
+    }
+    Ok(channels)
+}
