@@ -1,5 +1,10 @@
 //! The channel with a real receiver, and its HTTP endpoint.
-#![expect(clippy::unwrap_used, reason = "a failure of a test is a panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a failure of a test is a panic"
+)]
 
 mod receiver;
 mod receiving;
