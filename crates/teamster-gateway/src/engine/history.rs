@@ -115,8 +115,13 @@ struct Exchanges {
 
 impl Exchanges {
     fn add(&mut self, event: &Event, before: Seq) {
-        if !matches!(event.kind.as_str(), "turn_queued" | "turn_edited" | "done") {
-            return;
+        match event.kind.as_str() {
+            "turn_queued" | "turn_edited" | "done" => {}
+            "conversation_restarted" => {
+                *self = Self::default();
+                return;
+            }
+            _ => return,
         }
         let Ok(fields) = event.body.to::<Fields>() else { return };
         match event.kind.as_str() {
@@ -221,6 +226,17 @@ mod tests {
         }
         let texts: Vec<_> = exchanges.items().into_iter().map(|item| (item.role, item.text)).collect();
         assert_eq!(texts, [("user", "hello".to_owned()), ("agent", "Good day.".to_owned())]);
+    }
+
+    #[test]
+    fn what_was_before_a_restart_of_the_conversation_is_left_out() {
+        let mut exchanges = Exchanges::default();
+        let queued = |turn| event("turn_queued", turn, r#"{"author":"a","text":"hi"}"#);
+        exchanges.add(&queued(1), Seq::new(9));
+        exchanges.add(&event("conversation_restarted", 1, r#"{"by":"a"}"#), Seq::new(9));
+        exchanges.add(&event("done", 1, r#"{"result":{"finalText":"late"}}"#), Seq::new(9));
+        exchanges.add(&queued(2), Seq::new(9));
+        assert_eq!(exchanges.items().len(), 1);
     }
 
     #[test]
