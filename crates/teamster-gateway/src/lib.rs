@@ -25,6 +25,7 @@ mod duration;
 mod engine;
 mod error;
 pub mod event;
+mod failpoints;
 pub mod hooks;
 pub mod http;
 pub mod instructions;
@@ -39,3 +40,4 @@ pub use engine::{
     IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running, StreamError,
 };
 pub use error::GatewayError;
+pub use failpoints::FAILPOINTS;

@@ -3,6 +3,7 @@
 //! - [`user`]: the user's own file.
 //! - [`file`]: reads a file into settings, profiles and agents, and its problems.
 //! - [`agents`]: the tables `[agents.NAME]`, which define programs that speak ACP.
+//! - `serve`: the table `[serve]`, which configures the gateway.
 //! - [`project`]: finds the file of a project; [`trust`]: the directories whose files are used.
 //! - [`command`]: `teamster config`; [`template`]: the file that `teamster config init` writes.
 //!
@@ -13,6 +14,8 @@ mod command;
 mod error;
 mod file;
 mod project;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 mod show;
 mod template;
 mod trust;

@@ -15,6 +15,7 @@ use crate::attachments::StoredAttachment;
 use crate::config::{ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
+use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 
 /// A message to accept.
@@ -121,7 +122,9 @@ impl Gateway {
         };
         let new = shared.new_message(message, text, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());
+        failpoint!("accept.before");
         let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
+        failpoint!("accept.after");
         let (turn, is_duplicate) = match accepted {
             Accepted::New(turn) => (turn, false),
             Accepted::Duplicate(turn) => (turn, true),
@@ -252,7 +255,9 @@ impl Gateway {
         };
         let event = shared.event(&event, Some(found.turn))?;
         let answer = Answer { id, decision, by: caller.id.clone(), message, event };
-        Ok(match shared.store.answer_permission(answer, shared.clock.now()).await? {
+        let outcome = shared.store.answer_permission(answer, shared.clock.now()).await?;
+        failpoint!("permission.answered");
+        Ok(match outcome {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
                 shared.hub.announce_growth(permission.conversation);

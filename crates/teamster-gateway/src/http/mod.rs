@@ -24,6 +24,7 @@ mod events;
 mod extract;
 mod files;
 mod history;
+mod interim;
 mod layers;
 mod messages;
 mod openapi;
@@ -49,6 +50,7 @@ use utoipa_axum::routes;
 
 use self::agents::AgentCache;
 pub use self::audit::audit;
+pub use self::interim::serve_interim;
 pub use self::problem::{Problem, ProblemCode};
 use crate::engine::Gateway;
 

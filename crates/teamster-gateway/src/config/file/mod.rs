@@ -14,7 +14,7 @@ mod reader;
 mod table;
 mod values;
 
-pub use build::{KeyProblem, Serve, build};
+pub use build::{KeyProblem, Serve, build, store_file};
 pub use lists::{HookTable, RuleTable, WebhookTable};
 pub use reader::{Parsed, Place, Places, Problem, read};
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};

@@ -26,6 +26,7 @@ use crate::channels::deliveries::{self, Recipient};
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
+use crate::failpoints::failpoint;
 
 /// What a turn needs besides its claim.
 pub(super) struct TurnContext {
@@ -198,7 +199,9 @@ impl TurnContext {
     pub(super) async fn finish(&self, finish: Finish) -> Result<(), TurnError> {
         let shared = self.shared();
         let conversation = self.claim.conversation.id;
+        failpoint!("finish.before");
         shared.store.finish(self.lease(), finish, shared.clock.now()).await?;
+        failpoint!("finish.after");
         self.gateway.announce_growth(conversation);
         Ok(())
     }
@@ -206,7 +209,9 @@ impl TurnContext {
     /// Puts the turn back into its queue.
     pub(super) async fn hand_back(&self, kind: HandBackKind, attempt: AttemptEnd) -> Result<(), TurnError> {
         let shared = self.shared();
+        failpoint!("hand_back.before");
         shared.store.hand_back(self.lease(), HandBack { kind, attempt }, shared.clock.now()).await?;
+        failpoint!("hand_back.after");
         self.gateway.announce_growth(self.claim.conversation.id);
         Ok(())
     }
