@@ -77,8 +77,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => command::run(cargo(&["bench", "--package", "teamster-benches"])),
         Some(Command::Compare(compare)) => self::compare(compare),
         Some(Command::Count { update }) => count::run(*update),
-        Some(Command::Start { rounds }) => with_bench(|bench, results| start::measure(bench, *rounds, results)),
-        Some(Command::Growth { rounds }) => with_bench(|bench, results| growth::measure(bench, *rounds, results)),
+        Some(Command::Start { rounds }) => {
+            with_bench(measure::build_examples, |bench, results| start::measure(bench, *rounds, results))
+        }
+        Some(Command::Growth { rounds }) => {
+            with_bench(measure::build, |bench, results| growth::measure(bench, *rounds, results))
+        }
     }
 }
 
@@ -88,10 +92,10 @@ pub(crate) fn check_counts() -> Result<()> {
 }
 
 /// Measures without the peers, and writes the page.
-fn with_bench(measure: impl FnOnce(&Bench<'_>, &Results) -> Result<()>) -> Result<()> {
+fn with_bench(build: fn() -> Result<()>, measure: impl FnOnce(&Bench<'_>, &Results) -> Result<()>) -> Result<()> {
     let results = results()?;
     let peers = Peers::absent();
-    measure::build()?;
+    build()?;
     measure(&Bench::new(&peers)?, &results)?;
     document::write(&rows::all(), &results).context("cannot write docs/performance.md")
 }

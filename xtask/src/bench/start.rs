@@ -127,7 +127,7 @@ fn table(steps: &[Step], columns: [(&Measured, &str); 3]) -> String {
             let begins = step.after.iter().filter_map(|name| at(column, name)).fold(0.0, f64::max);
             at(column, step.name).map_or("–".to_owned(), |ends| number((ends - begins).max(0.0)))
         });
-        text += &format!("| {} | {ends} | {} |\n", step.title, takes.join(" | "));
+        writeln!(text, "| {} | {ends} | {} |", step.title, takes.join(" | ")).unwrap_or_default();
     }
     let last = steps.last().map(|step| step.name).unwrap_or_default();
     let totals = columns.map(|(measured, runs)| {
