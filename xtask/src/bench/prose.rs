@@ -47,7 +47,8 @@ Parsing and the system are what the floor has too. The rest is the price of an e
 message and its place in the order are checked, and it changes threads or tasks once.
 
 `codex exec` writes no deltas. Each of the 200,000 lines is a message of its own, with an id that is remembered in case the
-run is retried. In the profile before the linked hash map, these ids were 31 % of all samples.
+run is retried. In the profile before the linked hash map, these ids were 31 % of all samples. A message was parsed twice then;
+now it is parsed once.
 ";
 
 pub(crate) const WARM: &str = "\

@@ -20,7 +20,7 @@ struct Step {
     /// The driver's name of the step.
     name: &'static str,
     title: &'static str,
-    /// The steps that it waits for. With none, it begins with the call or with the CLI's exit.
+    /// The steps that it waits for. With none, it starts with the call or with the CLI's exit.
     after: &'static [&'static str],
 }
 
@@ -30,7 +30,7 @@ const fn step(name: &'static str, title: &'static str, after: &'static [&'static
 
 const START: &[Step] = &[
     step("call returned", "the call: checks the request, plans the launch, copies the environment", &[]),
-    step("admitted", "the driver's task begins; the run has its place in the queue", &["call returned"]),
+    step("admitted", "the driver's task starts; the run has its place in the queue", &["call returned"]),
     step("keeper ready", "a keeper: the supervisor forks it; in a first run, the supervisor starts", &["admitted"]),
     step(
         "thread started",
@@ -124,8 +124,8 @@ fn table(steps: &[Step], columns: [(&Measured, &str); 3]) -> String {
         };
         let ends = at(columns[0], step.name).map_or("–".to_owned(), number);
         let takes = columns.map(|column| {
-            let begins = step.after.iter().filter_map(|name| at(column, name)).fold(0.0, f64::max);
-            at(column, step.name).map_or("–".to_owned(), |ends| number((ends - begins).max(0.0)))
+            let since = step.after.iter().filter_map(|name| at(column, name)).fold(0.0, f64::max);
+            at(column, step.name).map_or("–".to_owned(), |ends| number((ends - since).max(0.0)))
         });
         writeln!(text, "| {} | {ends} | {} |", step.title, takes.join(" | ")).unwrap_or_default();
     }

@@ -7,7 +7,7 @@ use crate::tokio_check;
 
 impl Runtime {
     /// Starts the supervisor process, which otherwise starts with the first run, and waits until it answers. The first run then
-    /// starts as fast as later ones. The removal of what crashed hosts left also begins now.
+    /// starts as fast as later ones. The removal of what crashed hosts left also starts now.
     ///
     /// Call it inside a Tokio runtime, for example while a server starts. If the supervisor already runs, the call only checks
     /// that it answers. A run never requires this call. If the supervisor process dies later, the next run starts another one.
