@@ -122,7 +122,7 @@ pub(super) async fn complete<T: Send + 'static>(change: impl Future<Output = Res
 pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u64>> {
     let Some(value) = headers.get(axum::http::header::IF_MATCH) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
+    if text.is_empty() || text == "*" {
         return Ok(None);
     }
     let version = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
