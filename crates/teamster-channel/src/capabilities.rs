@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// What a service supports, and what the gateway has to respect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of a service")]
 pub struct Capabilities {
     /// Whether a sent message can be edited.
     pub edits: bool,

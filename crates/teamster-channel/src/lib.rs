@@ -11,15 +11,23 @@
 //! | `outbound` | what a channel sends, and the outcomes |
 //! | `capabilities` | what a service supports, as data |
 //! | `commands` | the commands of a chat |
+//! | `split` | splits Markdown into parts that a service accepts |
+//! | `pace` | intervals, and waits that a service demands |
+//! | `live_edit` | shows a growing text by edits |
 //! | `render` | tool calls, plans and permission requests as Markdown |
+//! | [`signature`] | the signatures of webhooks |
 //!
 //! Invariant: this crate depends on no service and on no part of the gateway. It does no I/O and reads no clock.
 
 mod capabilities;
 mod commands;
 mod inbound;
+mod live_edit;
 mod outbound;
+mod pace;
 pub mod render;
+pub mod signature;
+mod split;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -30,10 +38,13 @@ pub use inbound::{
     Attachment, Author, ChatCommand, CommandReply, Edit, Inbox, InboxError, Message, PromptAnswer, PromptDecision,
     Receipt,
 };
+pub use live_edit::{EditStep, LiveEdit};
 pub use outbound::{
-    Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, RateScope, SendError,
-    SendOutcome,
+    Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, REPEAT_MARK, RateScope,
+    SendError, SendOutcome,
 };
+pub use pace::Pace;
+pub use split::{MIN_LIMIT, split};
 
 /// A service through which people or programs use agents.
 ///

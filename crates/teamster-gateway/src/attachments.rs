@@ -37,7 +37,7 @@ impl Attachments {
     pub async fn put(&self, bytes: Vec<u8>) -> io::Result<String> {
         let directory = Arc::clone(&self.directory);
         on_thread(move || {
-            let hash = hex(&Sha256::digest(&bytes));
+            let hash = base16ct::lower::encode_string(&Sha256::digest(&bytes));
             let path = path_of(&directory, &hash).ok_or_else(|| io::Error::other("invalid hash"))?;
             if path.exists() {
                 return Ok(hash);
@@ -74,10 +74,6 @@ fn path_of(directory: &Path, hash: &str) -> Option<PathBuf> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let (start, rest) = (hash.get(..2)?, hash.get(2..)?);
     (hash.len() == 64 && hash.bytes().all(is_digit)).then(|| directory.join(start).join(rest))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {

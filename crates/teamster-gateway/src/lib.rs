@@ -25,15 +25,19 @@ mod duration;
 mod engine;
 mod error;
 pub mod event;
+mod failpoints;
 pub mod hooks;
 pub mod http;
 pub mod instructions;
 pub mod schedules;
+#[cfg(test)]
+mod testing;
 pub mod tools;
 
 pub use clock::Clock;
 pub use engine::{
-    AcceptedMessage, AnswerResult, Caller, ConversationChange, EventStream, FeedStream, Gateway, IncomingMessage,
-    MessageTarget, NewConversationRequest, Parts, Running, StreamError,
+    AcceptedMessage, Activity, AnswerResult, Caller, ConversationChange, EventStream, FeedStream, Gateway,
+    IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running, StreamError,
 };
 pub use error::GatewayError;
+pub use failpoints::FAILPOINTS;

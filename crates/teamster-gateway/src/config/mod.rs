@@ -1,5 +1,6 @@
 //! The configuration of the gateway, as data. `teamster serve` reads it from the user's file, variables and flags.
 
+pub mod file;
 mod rules;
 
 use std::net::SocketAddr;
@@ -35,6 +36,12 @@ pub struct Config {
     pub instructions: Instructions,
     /// The operator's hooks.
     pub hooks: Vec<crate::hooks::HookConfig>,
+    /// The tools of the gateway for agents.
+    pub tools: crate::tools::ToolsConfig,
+    /// Upper bounds of schedules.
+    pub schedules: crate::schedules::ScheduleLimits,
+    /// Settings of all channels.
+    pub channels: crate::channels::ChannelSettings,
     /// The webhook channels.
     pub webhooks: Vec<crate::channels::WebhookConfig>,
     /// Upper bounds.
@@ -181,6 +188,9 @@ impl Default for Config {
             rules: Vec::new(),
             instructions: Instructions::default(),
             hooks: Vec::new(),
+            tools: crate::tools::ToolsConfig::default(),
+            schedules: crate::schedules::ScheduleLimits::default(),
+            channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
             limits: Limits::default(),
             timing: Timing::default(),
@@ -229,7 +239,7 @@ impl Default for Timing {
         Self {
             idle_timeout: Duration::from_mins(10),
             lease: Duration::from_secs(30),
-            affinity_timeout: Duration::from_secs(60),
+            affinity_timeout: Duration::from_mins(1),
             permission_timeout: Duration::from_hours(1),
             heartbeat: Duration::from_secs(10),
             shutdown_timeout: Duration::from_secs(30),

@@ -1,6 +1,6 @@
 //! Rules: which agent, model, permission and directory a chat or an author gets.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use teamster::request::PermissionMode;
@@ -117,42 +117,35 @@ pub struct Origin<'a> {
 }
 
 /// Selects the settings of a turn. `None` means that a rule rejects the message.
+///
+/// The first rule that matches counts. A conversation cannot raise what the rule gives: its permission is at most that of the
+/// rule, and its directory must be the directory of the rule or one below it. In the channel of a chat service the defaults
+/// limit a conversation in the same way, because strangers may write there.
 pub fn resolve(
     config: &Config,
     agent: Option<&str>,
     conversation: &ConversationSettings,
     origin: Origin<'_>,
 ) -> Option<TurnSettings> {
-    let matches = |wanted: &Option<Vec<String>>, value: &str| {
-        wanted.as_ref().is_none_or(|list| list.iter().any(|item| item == value))
-    };
-    let rule = config.rules.iter().find(|rule| {
-        rule.channel.as_deref().is_none_or(|channel| channel == origin.channel)
-            && matches(&rule.chats, origin.chat)
-            && matches(&rule.authors, origin.author)
-    });
     let none = Rule::default();
-    let rule = rule.unwrap_or(&none);
+    let rule = config.rules.iter().find(|rule| rule.matches(origin)).unwrap_or(&none);
     if rule.reject {
         return None;
     }
     let defaults = &config.turn;
     let agent = agent.map(str::to_owned).or_else(|| rule.agent.clone()).unwrap_or_else(|| defaults.agent.clone());
     let is_default = agent == defaults.agent;
+    let is_rules = rule.agent.as_ref().is_none_or(|named| *named == agent);
     Some(TurnSettings {
         cli_path: defaults.cli_path.clone().filter(|_| is_default),
         model: conversation
             .model
             .clone()
-            .or_else(|| rule.model.clone())
+            .or_else(|| rule.model.clone().filter(|_| is_rules))
             .or_else(|| defaults.model.clone().filter(|_| is_default)),
-        permission: conversation.permission.or(rule.permission).unwrap_or(defaults.permission),
+        permission: permission(config, rule, conversation.permission, origin),
         allow_tools: rule.allow_tools.clone().unwrap_or_else(|| defaults.allow_tools.clone()),
-        directory: conversation
-            .directory
-            .clone()
-            .or_else(|| rule.directory.clone())
-            .unwrap_or_else(|| defaults.directory.clone()),
+        directory: directory(config, rule, conversation.directory.as_deref(), origin),
         instructions: [&config.instructions.text, &rule.instructions, &conversation.instructions]
             .into_iter()
             .flatten()
@@ -165,3 +158,58 @@ pub fn resolve(
         agent,
     })
 }
+
+impl Rule {
+    /// Returns whether the rule is for a message.
+    pub fn matches(&self, origin: Origin<'_>) -> bool {
+        let contains = |wanted: &Option<Vec<String>>, value: &str| {
+            wanted.as_ref().is_none_or(|list| list.iter().any(|item| item == value))
+        };
+        self.channel.as_deref().is_none_or(|channel| channel == origin.channel)
+            && contains(&self.chats, origin.chat)
+            && contains(&self.authors, origin.author)
+    }
+}
+
+impl Origin<'_> {
+    /// Whether the conversation is in a chat service, where strangers may write. The API and the page need a token.
+    fn is_chat(self) -> bool {
+        !matches!(self.channel, "http" | "web")
+    }
+}
+
+fn permission(config: &Config, rule: &Rule, selected: Option<PermissionMode>, origin: Origin<'_>) -> PermissionMode {
+    let given = rule.permission.unwrap_or(config.turn.permission);
+    let is_limited = rule.permission.is_some() || origin.is_chat();
+    match selected {
+        Some(selected) if !is_limited || rank(selected) <= rank(given) => selected,
+        _ => given,
+    }
+}
+
+/// Orders permissions by what they permit.
+fn rank(permission: PermissionMode) -> u8 {
+    match permission {
+        PermissionMode::ReadOnly => 0,
+        PermissionMode::Ask => 1,
+        PermissionMode::Edit => 2,
+        PermissionMode::Full => 3,
+    }
+}
+
+fn directory(config: &Config, rule: &Rule, selected: Option<&Path>, origin: Origin<'_>) -> PathBuf {
+    let given = rule.directory.as_deref().unwrap_or(&config.turn.directory);
+    let is_limited = rule.directory.is_some() || origin.is_chat();
+    match selected {
+        Some(selected) if !is_limited || is_below(selected, given) => selected.to_owned(),
+        _ => given.to_owned(),
+    }
+}
+
+/// Whether a path is a directory or below it, as the paths are written. Both were resolved when they were stored.
+fn is_below(path: &Path, directory: &Path) -> bool {
+    path.starts_with(directory) && !path.components().any(|part| part == Component::ParentDir)
+}
+
+#[cfg(test)]
+mod tests;

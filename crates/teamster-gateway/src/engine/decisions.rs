@@ -10,7 +10,7 @@ use crate::config::{Interrupted, Retries};
 /// The largest delay between two attempts.
 const LONGEST_DELAY: Duration = Duration::from_mins(10);
 
-/// The number of attempts after which a turn whose worker has died each time is not started again.
+/// The number of times that a worker may die during a turn. After that the turn is not started again.
 pub(super) const MAX_CRASHES: u32 = 3;
 
 /// What is known when an attempt has ended.
@@ -60,14 +60,13 @@ pub(super) fn after_attempt(facts: &AttemptFacts<'_>, retries: &Retries, now: Ti
     if code == ErrorCode::SessionNotFound && facts.resumed {
         return AfterAttempt::NewSession;
     }
-    let has_effects = facts.progress == Progress::Tools && !retries.after_tools;
-    if has_effects || !is_retryable(&code, result.error.as_deref()) {
+    if facts.progress == Progress::Tools && !retries.after_tools {
         return AfterAttempt::Failed(code);
     }
     if let Some(until) = facts.limited_until.filter(|until| code == ErrorCode::RateLimit && *until > now) {
         return if retries.pause_on_rate_limit { AfterAttempt::Pause { until } } else { AfterAttempt::Failed(code) };
     }
-    if facts.attempt > retries.max {
+    if facts.attempt > retries.max || !is_retryable(&code, result.error.as_deref()) {
         return AfterAttempt::Failed(code);
     }
     AfterAttempt::Retry { delay: delay(facts.attempt, retries.first_delay, jitter), code }
@@ -84,9 +83,10 @@ fn is_retryable(code: &ErrorCode, failure: Option<&Failure>) -> bool {
         | ErrorCode::WatchdogTimeout
         | ErrorCode::DeadlineExceeded
         | ErrorCode::QueueFull
-        | ErrorCode::RateLimit
         | ErrorCode::Overloaded
         | ErrorCode::Connection => true,
+        // The vendor reports a quota that is used up as not retryable.
+        ErrorCode::RateLimit => vendor.unwrap_or(true),
         ErrorCode::Provider => vendor.unwrap_or(false),
         _ => false,
     }
@@ -112,10 +112,10 @@ pub(super) enum Beginning {
     Park,
 }
 
-/// Decides how a claimed turn begins.
+/// Decides how a claimed turn begins. `crashes` is the number of attempts that ended with their worker.
 pub(super) fn beginning(
     interrupted: bool,
-    attempts: u32,
+    crashes: u32,
     progress: Progress,
     rule: Interrupted,
     has_session: bool,
@@ -123,7 +123,7 @@ pub(super) fn beginning(
     if !interrupted {
         return Beginning::Prompt;
     }
-    if attempts >= MAX_CRASHES {
+    if crashes >= MAX_CRASHES {
         return Beginning::Park;
     }
     match (progress, rule) {

@@ -15,6 +15,7 @@ use crate::attachments::StoredAttachment;
 use crate::config::{ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
+use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 
 /// A message to accept.
@@ -104,7 +105,12 @@ impl Gateway {
             return Err(GatewayError::Invalid { field: "text", problem });
         }
         let (address, target) = self.target(&message).await?;
+        let conversation_id = match &message.target {
+            MessageTarget::Conversation(id) => Some(id.to_string()),
+            MessageTarget::Address(_) => None,
+        };
         let event = HookEvent::MessageAccepted {
+            conversation_id,
             channel: address.channel.clone(),
             chat: address.chat.clone(),
             author: message.author.clone(),
@@ -116,7 +122,9 @@ impl Gateway {
         };
         let new = shared.new_message(message, text, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());
+        failpoint!("accept.before");
         let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
+        failpoint!("accept.after");
         let (turn, is_duplicate) = match accepted {
             Accepted::New(turn) => (turn, false),
             Accepted::Duplicate(turn) => (turn, true),
@@ -184,7 +192,7 @@ impl Gateway {
             channel: channel.to_owned(),
             channel_id: channel_id.to_owned(),
             text: text.to_owned(),
-            details: Json::empty(),
+            details: None,
             events: vec![event],
         };
         Ok(self.shared.store.edit_message(edit, self.now()).await?)
@@ -247,7 +255,9 @@ impl Gateway {
         };
         let event = shared.event(&event, Some(found.turn))?;
         let answer = Answer { id, decision, by: caller.id.clone(), message, event };
-        Ok(match shared.store.answer_permission(answer, shared.clock.now()).await? {
+        let outcome = shared.store.answer_permission(answer, shared.clock.now()).await?;
+        failpoint!("permission.answered");
+        Ok(match outcome {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
                 shared.hub.announce_growth(permission.conversation);
@@ -285,6 +295,7 @@ fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]
         author: author.to_owned(),
         text: text.to_owned(),
         attachments: attachments.to_vec(),
+        schedule_id: None,
     }
 }
 

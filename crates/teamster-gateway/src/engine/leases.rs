@@ -107,7 +107,7 @@ pub(super) async fn renew(shared: &Shared) {
                 }
             }
             Ok(Err(error)) => {
-                tracing::error!(%error, "leases cannot be renewed; their turns stop before the leases expire")
+                tracing::error!(%error, "leases cannot be renewed; their turns stop before the leases expire");
             }
             Err(_) => tracing::error!("the store does not renew leases in time; their turns stop before they expire"),
         }

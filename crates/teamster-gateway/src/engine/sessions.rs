@@ -68,7 +68,9 @@ impl IdleSessions {
             surplus.extend(oldest.and_then(|id| idle.remove(&id)));
         }
         drop(idle);
-        surplus.into_iter().for_each(|session| self.close(session.open));
+        for session in surplus {
+            self.close(session.open);
+        }
     }
 
     /// Closes sessions that were idle for longer than `timeout`.
@@ -77,7 +79,9 @@ impl IdleSessions {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let expired: Vec<_> = idle.extract_if(|_, session| now.duration_since(session.since) >= timeout).collect();
         drop(idle);
-        expired.into_iter().for_each(|(_, session)| self.close(session.open));
+        for (_, session) in expired {
+            self.close(session.open);
+        }
     }
 
     /// Closes the session of a conversation, for example because the conversation was deleted.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::turn::{self, TurnContext, TurnError};
 use super::{Gateway, Shared};
 use crate::error::GatewayError;
+use crate::failpoints::failpoint;
 
 /// The interval in which the store is asked for turns whose time has come.
 const POLL: Duration = Duration::from_millis(500);
@@ -157,6 +158,9 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError
         affinity: shared.config.timing.affinity_timeout,
     };
     let claim = shared.store.claim(request, shared.clock.now()).await?;
+    if claim.is_some() {
+        failpoint!("claim.after");
+    }
     Ok(claim.map(|claim| (claim, since)))
 }
 

@@ -9,9 +9,13 @@
 //! | `conversation`, `conversations`, `settings`, `messages`, `history`, `turns`, `permissions` | conversations |
 //! | `events`, `sse` | event streams |
 //! | `agents`, `files`, `schedules`, `usage`, `deliveries`, `operation` | everything else |
-//! | `audit` | the audit log |
+//! | `tokens` | tokens, sessions of the page, and the audit log |
+//! | `audit` | writes the audit log |
+//! | `openai` | the OpenAI face |
+//! | `protect` | the checks around all routes: who calls, from where, how often |
+//! | `server` | connections, TLS, shutdown |
 //!
-//! A handler reads who calls it from the extension [`Identity`](crate::access::Identity), which the access layer inserts.
+//! A handler reads who calls it from the extension [`Identity`](crate::access::Identity), which [`Protection`] inserts.
 
 #![expect(unused_qualifications, reason = "the macro `utoipa::path` qualifies the types of parameters")]
 
@@ -26,15 +30,19 @@ mod files;
 mod history;
 mod layers;
 mod messages;
+mod openai;
 mod openapi;
 mod operation;
 mod permissions;
 mod problem;
+mod protect;
 mod schedules;
+mod server;
 mod settings;
 mod sse;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod turns;
 mod usage;
 mod wire;
@@ -50,6 +58,8 @@ use utoipa_axum::routes;
 use self::agents::AgentCache;
 pub use self::audit::audit;
 pub use self::problem::{Problem, ProblemCode};
+pub use self::protect::{Protection, ProtectionOptions};
+pub use self::server::{ServeError, Server, ServerOptions};
 use crate::engine::Gateway;
 
 /// What the handlers share.
@@ -75,7 +85,15 @@ pub struct Routes {
     pub openapi: serde_json::Value,
 }
 
-/// Returns the whole API of a gateway as one router, without an access layer.
+/// Returns the app of a gateway, with all checks. `open` has further routes without a token, such as the files of the page, and
+/// webhooks, which are signed.
+pub fn app(gateway: &Gateway, protection: &Protection, open: Router) -> Router {
+    let routes = routes(gateway.clone(), tokens::router(protection.clone()));
+    let protected = routes.protected.merge(openai::router(gateway.clone()));
+    protection.protect(routes.open.merge(open), protected)
+}
+
+/// Returns the whole API of a gateway as one router, without any check.
 pub fn router(gateway: Gateway) -> Router {
     let routes = routes(gateway, OpenApiRouter::default());
     routes.protected.merge(routes.open)

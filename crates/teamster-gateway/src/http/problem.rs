@@ -223,6 +223,11 @@ impl Problem {
         &self.0.detail
     }
 
+    /// Returns the time after which the call may be repeated, in seconds.
+    pub(super) const fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after
+    }
+
     /// Returns the same problem with another code.
     #[must_use]
     pub(super) fn with_code(self, code: ProblemCode) -> Self {

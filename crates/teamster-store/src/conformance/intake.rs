@@ -21,6 +21,7 @@ suite![
     a_full_queue_refuses_with_its_limit,
     a_refused_message_leaves_no_conversation,
     threads_of_a_chat_are_conversations_of_their_own,
+    a_conversation_is_found_by_its_address,
     an_edit_replaces_a_message_that_waits_and_no_other,
     an_abort_ends_a_waiting_turn_and_is_reported_to_the_worker_of_a_running_one,
     a_failed_turn_that_is_queued_again_runs_before_later_ones,
@@ -131,7 +132,7 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
         channel: "webhook".to_owned(),
         channel_id: id.to_owned(),
         text: "Other".to_owned(),
-        details: Json::empty(),
+        details: None,
         events: vec![world.event("message_edited")],
     };
     let replaced = world.store().edit_message(edit("m", world), world.now()).await.unwrap();
@@ -141,7 +142,8 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
     assert_eq!(late, EditOutcome::TooLate(accepted.turn));
     let unknown = world.store().edit_message(edit("n", world), world.now()).await.unwrap();
     assert_eq!(unknown, EditOutcome::Unknown);
-    assert_eq!(world.log(accepted.conversation).await.len(), 2);
+    let log = world.log(accepted.conversation).await;
+    assert_eq!((log.len(), log[1].turn), (2, Some(accepted.turn)));
 }
 
 async fn an_abort_ends_a_waiting_turn_and_is_reported_to_the_worker_of_a_running_one(world: &mut World) {
@@ -252,4 +254,15 @@ async fn conversations_are_found_by_state_agent_channel_and_text(world: &mut Wor
     let rest = PageRequest { limit: 2, cursor: first.next };
     let rest = world.store().conversations(agent, rest, world.now()).await.unwrap();
     assert_eq!((rest.items[0].id, rest.items.len(), rest.next), (ids[0], 1, None));
+}
+
+async fn a_conversation_is_found_by_its_address(world: &mut World) {
+    let accepted = world.accept_in("a").await;
+    let find = async |world: &World, chat: &str, thread: &str| {
+        let found = world.store().conversation_at(super::records::address(chat, thread), world.now()).await.unwrap();
+        found.map(|conversation| conversation.id)
+    };
+    assert_eq!(find(world, "a", "").await, Some(accepted.conversation));
+    assert_eq!(find(world, "a", "t").await, None);
+    assert_eq!(find(world, "b", "").await, None);
 }

@@ -7,8 +7,8 @@ use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
 use crate::ids::{Day, HostId, Json, Timestamp};
 use crate::records::{
-    BudgetDecision, BudgetLimit, BudgetStatus, ConversationState, Effects, EndState, Finish, HandBack, HandBackKind,
-    Progress, Session, SessionChange, TurnState, Usage, UsageEntry, UsageQuery,
+    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, ConversationState, Effects, EndState, Finish, HandBack,
+    HandBackKind, Progress, Session, SessionChange, TurnState, Usage, UsageEntry, UsageQuery,
 };
 
 suite![
@@ -20,6 +20,8 @@ suite![
     a_joined_turn_ends_with_the_turn_it_joined,
     a_joined_turn_waits_again_if_the_turn_is_handed_back,
     a_session_belongs_to_its_agent,
+    forgotten_sessions_are_gone_and_no_running_turn_brings_one_back,
+    open_turns_are_those_that_have_not_ended,
     a_budget_counts_costs_and_reservations_of_all_workers,
     usage_is_kept_by_day_agent_conversation_and_author,
 ];
@@ -234,4 +236,37 @@ async fn usage_is_kept_by_day_agent_conversation_and_author(world: &mut World) {
     assert_eq!((rows[0].author.as_str(), rows[0].conversation, rows[0].usage), ("alice", accepted.conversation, sum));
     let other = UsageQuery { from: Day::new(6), to: Day::new(9), conversation: None };
     assert_eq!(world.store().usage(other).await.unwrap(), []);
+}
+
+async fn forgotten_sessions_are_gone_and_no_running_turn_brings_one_back(world: &mut World) {
+    let conversation = world.accept_in("a").await.conversation;
+    let claim = world.claim("w").await;
+    let events = |world: &World| Effects::events(vec![world.event("session_reset")]);
+    let busy = world.store().forget_sessions(conversation, events(world), world.now()).await;
+    assert!(matches!(busy, Err(StoreError::ConversationBusy { .. })), "{busy:?}");
+    let session = Session { id: "s1".to_owned(), host: HostId::new("host") };
+    let set = SessionChange::Set { agent: "claude".to_owned(), session };
+    let finish = Finish { attempt: AttemptEnd { session: set, ..plain_end() }, ..done() };
+    world.store().finish(claim.lease, finish, world.now()).await.unwrap();
+    let log = world.log(conversation).await.len();
+    world.store().forget_sessions(conversation, events(world), world.now()).await.unwrap();
+    assert_eq!(world.log(conversation).await.len(), log + 1);
+    world.accept_in("a").await;
+    let next = world.claim("w").await;
+    assert_eq!(next.session, None);
+    assert!(next.lease.epoch > claim.lease.epoch.next(), "a kept session must not fit the next claim");
+}
+
+async fn open_turns_are_those_that_have_not_ended(world: &mut World) {
+    let first = world.accept_in("a").await;
+    let second = world.accept_in("a").await;
+    world.accept_in("b").await;
+    let open = async |world: &World| {
+        let turns = world.store().open_turns(first.conversation).await.unwrap();
+        turns.into_iter().map(|turn| (turn.id, turn.state)).collect::<Vec<_>>()
+    };
+    let claim = world.claim("w").await;
+    assert_eq!(open(world).await, [(first.turn, TurnState::Running), (second.turn, TurnState::Queued)]);
+    world.store().finish(claim.lease, done(), world.now()).await.unwrap();
+    assert_eq!(open(world).await, [(second.turn, TurnState::Queued)]);
 }

@@ -87,6 +87,27 @@ impl ConversationStore for MemoryStore {
         self.with(|state| state.conversations.contains_key(&id).then(|| state.conversation(id, now)).transpose())
     }
 
+    async fn conversation_at(&self, address: ChatAddress, now: Timestamp) -> Result<Option<Conversation>> {
+        self.with(|state| {
+            let id = state.addresses.get(&address).copied();
+            id.map(|id| state.conversation(id, now)).transpose()
+        })
+    }
+
+    async fn forget_sessions(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation> {
+        self.with(|state| {
+            state.check_deliveries(&effects.deliveries)?;
+            let room = state.room_mut(id)?;
+            if room.held.is_some() {
+                return Err(StoreError::ConversationBusy { conversation: id });
+            }
+            room.sessions.clear();
+            room.epoch = room.epoch.next();
+            state.apply(id, effects, now)?;
+            state.conversation(id, now)
+        })
+    }
+
     async fn conversations(
         &self,
         filter: ConversationFilter,

@@ -27,9 +27,11 @@ impl IntakeStore for MemoryStore {
                 return Ok(EditOutcome::TooLate(id));
             }
             turn.message.text = edit.text;
-            turn.message.details = edit.details;
+            if let Some(details) = edit.details {
+                turn.message.details = details;
+            }
             let conversation = turn.conversation;
-            state.append_events(conversation, edit.events)?;
+            state.append_events(conversation, edit.events.into_iter().map(|event| event.of_turn(id)).collect())?;
             Ok(EditOutcome::Replaced(id))
         })
     }

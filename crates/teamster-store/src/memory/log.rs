@@ -22,6 +22,14 @@ impl LogStore for MemoryStore {
         })
     }
 
+    async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>> {
+        self.with(|state| {
+            state.room(conversation)?;
+            let turns = state.turns_of(conversation).into_iter().map(|(_, turn)| turn);
+            Ok(turns.filter(|turn| turn.ended_at.is_none()).cloned().collect())
+        })
+    }
+
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
         self.with(|state| {
             let limit = check_limit(limit)?;

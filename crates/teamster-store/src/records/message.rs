@@ -117,9 +117,9 @@ pub struct MessageEdit {
     pub channel_id: String,
     /// The new text.
     pub text: String,
-    /// The new attachments and other fields.
-    pub details: Json,
-    /// Events for the log, if the message is replaced.
+    /// The new attachments and other fields. `None` keeps them.
+    pub details: Option<Json>,
+    /// Events for the log, if the message is replaced. One without a turn belongs to the turn of the message.
     pub events: Vec<NewEvent>,
 }
 

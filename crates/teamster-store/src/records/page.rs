@@ -41,6 +41,13 @@ pub struct NewEvent {
     pub body: Json,
 }
 
+impl NewEvent {
+    /// Returns the event as one of a turn, unless it belongs to another one.
+    pub(crate) fn of_turn(self, turn: TurnId) -> Self {
+        Self { turn: self.turn.or(Some(turn)), ..self }
+    }
+}
+
 /// An event of a conversation's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {

@@ -87,6 +87,31 @@ impl ConversationStore for SqliteStore {
         .await
     }
 
+    async fn conversation_at(&self, address: ChatAddress, now: Timestamp) -> Result<Option<Conversation>> {
+        self.read(move |db| {
+            let ChatAddress { channel, chat, thread } = address;
+            let sql = format!("{CONVERSATIONS} WHERE channel = :channel AND chat = :chat AND thread = :thread");
+            let params = named_params! { ":now": now, ":channel": channel, ":chat": chat, ":thread": thread };
+            first(db, &sql, params, conversation)
+        })
+        .await
+    }
+
+    async fn forget_sessions(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation> {
+        self.write(move |db| {
+            let key = conversation_key(db, id)?;
+            let sql = "SELECT 1 FROM conversation WHERE key = ?1 AND worker IS NOT NULL";
+            if first(db, sql, [key], |_| Ok(()))?.is_some() {
+                return Err(StoreError::ConversationBusy { conversation: id }.into());
+            }
+            run(db, "DELETE FROM session WHERE conversation = ?1", [key])?;
+            run(db, "UPDATE conversation SET epoch = epoch + 1 WHERE key = ?1", [key])?;
+            apply(db, key, effects, now)?;
+            find_conversation(db, id, now)
+        })
+        .await
+    }
+
     async fn conversations(
         &self,
         filter: ConversationFilter,

@@ -36,9 +36,10 @@ impl IntakeStore for SqliteStore {
             if state != TurnState::Queued {
                 return Ok(EditOutcome::TooLate(id));
             }
-            let sql = "UPDATE turn SET text = ?2, details = ?3 WHERE key = ?1";
+            let sql = "UPDATE turn SET text = ?2, details = coalesce(?3, details) WHERE key = ?1";
             run(db, sql, params![turn, edit.text, edit.details])?;
-            append_events(db, conversation, edit.events)?;
+            let events = edit.events.into_iter().map(|event| event.of_turn(id)).collect();
+            append_events(db, conversation, events)?;
             Ok(EditOutcome::Replaced(id))
         })
         .await

@@ -30,6 +30,16 @@ impl LogStore for SqliteStore {
         .await
     }
 
+    async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>> {
+        self.read(move |db| {
+            let key = conversation_key(db, conversation)?;
+            // The indexes of waiting and of running turns answer this without a look at the ended ones.
+            let sql = format!("{TURNS} WHERE turn.conversation = ?1 AND turn.state IN (0, 1) ORDER BY turn.key");
+            all(db, &sql, [key], turn)
+        })
+        .await
+    }
+
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
         let limit = check_limit(limit)?;
         self.read(move |db| {

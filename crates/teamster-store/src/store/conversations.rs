@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::ids::{ConversationId, FeedCursor, Seq, Timestamp, TurnId};
 use crate::records::{
-    Conversation, ConversationFilter, ConversationPatch, Effects, EventPage, FeedPage, Fork, NewConversation, Page,
-    PageRequest, Turn,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, EventPage, FeedPage, Fork,
+    NewConversation, Page, PageRequest, Turn,
 };
 
 /// Creates, changes and lists conversations.
@@ -45,6 +45,15 @@ pub trait ConversationStore: Send + Sync {
     /// Returns a conversation.
     async fn conversation(&self, id: ConversationId, now: Timestamp) -> Result<Option<Conversation>>;
 
+    /// Returns the conversation with an address.
+    async fn conversation_at(&self, address: ChatAddress, now: Timestamp) -> Result<Option<Conversation>>;
+
+    /// Removes the sessions of all agents, so that the next attempt starts a new one. It counts as a claim: a process
+    /// that keeps a session between two claims of its own finds another epoch.
+    ///
+    /// Fails with `ConversationBusy` while a turn runs: its end would store its session.
+    async fn forget_sessions(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation>;
+
     /// Lists conversations, the newest first.
     async fn conversations(
         &self,
@@ -62,6 +71,9 @@ pub trait LogStore: Send + Sync {
 
     /// Lists the turns of a conversation, the oldest first.
     async fn turns(&self, conversation: ConversationId, page: PageRequest) -> Result<Page<Turn>>;
+
+    /// Returns the turns of a conversation that have not ended, the oldest first. The limits of the queues bound their number.
+    async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>>;
 
     /// Reads the log of a conversation after an event number, at most `limit` events.
     ///

@@ -4,4 +4,5 @@ mod answers;
 mod crashes;
 mod permissions;
 mod retries;
+mod sessions;
 mod test_gateway;

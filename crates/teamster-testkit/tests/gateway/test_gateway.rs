@@ -12,6 +12,7 @@ use teamster_gateway::{Clock, Gateway, IncomingMessage, MessageTarget, NewConver
 use teamster_store::{
     AcceptedTurn, ConversationId, HostId, MessageMode, Seq, SqliteOptions, SqliteStore, Turn, TurnId, TurnState,
 };
+use teamster_testkit::fake::Script;
 use tokio::time::timeout;
 
 /// The time limit of each condition.
@@ -133,15 +134,34 @@ impl TestGateway {
     }
 }
 
+/// Writes a shell program as the CLI.
+pub(crate) fn write_program(directory: &Path, program: &str) {
+    std::fs::create_dir_all(directory.join("work")).unwrap();
+    // A running shell reads its file bit by bit, so the file is replaced as a whole.
+    let new = directory.join("agent.new");
+    std::fs::write(&new, program).unwrap();
+    std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::rename(new, directory.join("agent")).unwrap();
+}
+
+/// Writes a program that plays a script of steps.
+pub(crate) fn write_script(directory: &Path, script: &Script) {
+    std::fs::write(directory.join("script.json"), script.to_json()).unwrap();
+    let (file, agent) = (directory.join("script.json"), env!("CARGO_BIN_EXE_teamster-fake-agent"));
+    write_program(directory, &format!("#!/bin/sh\nTEAMSTER_FAKE_SCRIPT='{}' exec '{agent}'\n", file.display()));
+}
+
 /// Writes a program that plays a scenario as Claude Code.
 pub(crate) fn write_agent(directory: &Path, scenario: &str) {
-    std::fs::create_dir_all(directory.join("work")).unwrap();
     std::fs::write(directory.join("scenario.toml"), scenario).unwrap();
-    let program = format!(
-        "#!/bin/sh\nTEAMSTER_FAKE_SCENARIO='{}' TEAMSTER_FAKE_CLI=claude exec '{}' \"$@\"\n",
+    write_program(directory, &format!("#!/bin/sh\n{}", play_scenario(directory)));
+}
+
+/// Returns the line of a shell program that plays the scenario.
+pub(crate) fn play_scenario(directory: &Path) -> String {
+    format!(
+        "TEAMSTER_FAKE_SCENARIO='{}' TEAMSTER_FAKE_CLI=claude exec '{}' \"$@\"\n",
         directory.join("scenario.toml").display(),
         env!("CARGO_BIN_EXE_teamster-fake-agent"),
-    );
-    std::fs::write(directory.join("agent"), program).unwrap();
-    std::fs::set_permissions(directory.join("agent"), PermissionsExt::from_mode(0o755)).unwrap();
+    )
 }

@@ -15,6 +15,7 @@ use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
 use crate::engine::sessions::OpenSession;
 use crate::event::GatewayEvent;
+use crate::failpoints::failpoint;
 use crate::hooks::HookEvent;
 
 /// The code of a turn that has more events than the limit.
@@ -48,7 +49,7 @@ pub(super) struct Attempt<'a> {
 /// How an attempt has ended.
 pub(super) enum Ended {
     /// The agent's run has ended.
-    Done(Box<Outcome>),
+    Done(Outcome),
     /// This worker cannot record its end.
     Failed(TurnError),
 }
@@ -56,7 +57,7 @@ pub(super) enum Ended {
 /// What is known at the end of an attempt.
 pub(super) enum Outcome {
     /// The result of the run.
-    Result(RunResult),
+    Result(Box<RunResult>),
     /// The gateway shuts down.
     Shutdown,
 }
@@ -82,6 +83,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<Self, TurnError> {
         let agent = settings.agent.clone();
         let number = context.start_attempt(&agent).await?;
+        failpoint!("attempt.counted");
         let buffer = LogBuffer::new(context.claim.turn.id, context.shared().config.timing.batch);
         let opened = context.open(settings, continued.as_deref()).await?;
         let mut attempt = Self {
@@ -108,9 +110,13 @@ impl<'a> Attempt<'a> {
                 if knowledge == (Knowledge::History { lost: true }) {
                     attempt.report_lost_session()?;
                 }
-                open.tools.begin_turn(attempt.context.tool_turn());
+                failpoint!("session.opened");
+                open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
                 match open.session.send(prompt) {
-                    Ok(run) => attempt.run = Some(run),
+                    Ok(run) => {
+                        failpoint!("prompt.sent");
+                        attempt.run = Some(run);
+                    }
                     Err(error) => attempt.refused = Some(send_failure(error)),
                 }
                 attempt.open = Some(open);
@@ -123,14 +129,14 @@ impl<'a> Attempt<'a> {
     /// Drives the run to its end.
     pub(super) async fn drive(&mut self) -> Ended {
         match self.drive_to_end().await {
-            Ok(outcome) => Ended::Done(Box::new(outcome)),
+            Ok(outcome) => Ended::Done(outcome),
             Err(error) => Ended::Failed(error),
         }
     }
 
     async fn drive_to_end(&mut self) -> Result<Outcome, TurnError> {
         if let Some(error) = self.refused.take() {
-            return Ok(Outcome::Result(refusal(&error)));
+            return Ok(Outcome::Result(Box::new(refusal(&error))));
         }
         loop {
             match self.next_input().await {
@@ -230,13 +236,13 @@ impl<'a> Attempt<'a> {
             result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
         }
         if let Some(earlier) = self.earlier.take() {
-            result = merged(earlier, result);
+            result = merged(&earlier, result);
         }
         let next = self.next_run().await;
         if result.is_error || result.aborted {
-            return Some(Outcome::Result(result));
+            return Some(Outcome::Result(Box::new(result)));
         }
-        let Some(run) = next else { return Some(Outcome::Result(result)) };
+        let Some(run) = next else { return Some(Outcome::Result(Box::new(result))) };
         self.run = Some(run);
         self.earlier = Some(result);
         None
@@ -301,7 +307,9 @@ impl TurnContext {
         let copies = events.clone();
         let has_deliveries = !deliveries.is_empty();
         let effects = Effects { events, deliveries };
+        failpoint!("append.before");
         let last = shared.store.append(self.lease(), progress, effects, shared.clock.now()).await?;
+        failpoint!("append.after");
         shared.hub.announce_appended(self.claim.conversation.id, copies, last);
         if has_deliveries {
             shared.deliveries.notify_one();
@@ -309,12 +317,13 @@ impl TurnContext {
         Ok(())
     }
 
-    fn tool_turn(&self) -> crate::tools::ToolTurn {
+    fn tool_turn(&self, directory: &std::path::Path) -> crate::tools::ToolTurn {
         crate::tools::ToolTurn {
             conversation: self.claim.conversation.id,
             turn: self.claim.turn.id,
             address: self.claim.conversation.address.clone(),
             author: self.claim.turn.message.author.clone(),
+            directory: directory.to_owned(),
         }
     }
 }
@@ -352,7 +361,7 @@ fn failed(code: ErrorCode, message: &str) -> RunResult {
 }
 
 /// Returns the result of two runs of one turn.
-fn merged(first: RunResult, mut second: RunResult) -> RunResult {
+fn merged(first: &RunResult, mut second: RunResult) -> RunResult {
     let joined =
         |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
     second.text = joined(first.text.as_str(), second.text.as_str()).into();

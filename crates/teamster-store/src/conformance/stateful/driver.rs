@@ -147,7 +147,7 @@ impl Driver {
                     channel: "webhook".to_owned(),
                     channel_id: format!("m-{}", first % 12),
                     text: "Other".to_owned(),
-                    details: Json::empty(),
+                    details: (first % 2 == 0).then(Json::empty),
                     events: vec![event("message_edited", self.now)],
                 };
                 both!(self, edit_message(edit, self.now));

@@ -1,0 +1,146 @@
+//! Checks of values that need the machine or the registry of agents: agents, directories, files and rules.
+
+use std::path::{Path, PathBuf};
+
+use teamster::Registry;
+
+use super::build::KeyProblem;
+use super::reader::suggestion;
+use crate::config::{Config, Rule};
+
+/// The problems so far.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    problems: Vec<KeyProblem>,
+}
+
+impl Checks {
+    pub(super) fn add(&mut self, key: &str, problem: String) {
+        self.problems.push(KeyProblem { key: key.to_owned(), problem });
+    }
+
+    /// Returns the value if there is no problem.
+    pub(super) fn result<T>(self, value: T) -> Result<T, Vec<KeyProblem>> {
+        if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
+    }
+
+    pub(super) fn agent(&mut self, key: &str, name: &str, registry: &Registry) {
+        if registry.get(name).is_err() {
+            let known: Vec<_> = registry.names().collect();
+            let nearest = suggestion(name, known.iter().copied());
+            self.add(key, format!("unknown agent {name:?}{nearest}; valid are: {}", known.join(", ")));
+        }
+    }
+
+    /// Checks the directories of agents, and replaces each with its real path.
+    pub(super) fn directories(&mut self, config: &mut Config) {
+        self.resolve("directory", &mut config.turn.directory);
+        for (index, root) in config.roots.iter_mut().enumerate() {
+            self.resolve(&format!("roots.{index}"), root);
+        }
+    }
+
+    fn resolve(&mut self, key: &str, directory: &mut PathBuf) {
+        let problem = match directory.canonicalize() {
+            Ok(real) if real.is_dir() => {
+                *directory = real;
+                return;
+            }
+            Ok(_) => "it is not a directory".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.add(key, format!("cannot use {}: {problem}", directory.to_string_lossy()));
+    }
+
+    /// Checks that the files exist and can be read.
+    pub(super) fn files(&mut self, config: &Config) {
+        if let Some(tls) = &config.tls {
+            self.readable("tls.certificate", &tls.certificate);
+            self.readable("tls.key", &tls.key);
+        }
+        for (index, file) in config.instructions.files.iter().enumerate() {
+            self.readable(&format!("instructions.files.{index}"), file);
+        }
+    }
+
+    fn readable(&mut self, key: &str, file: &Path) {
+        let problem = match std::fs::File::open(file).and_then(|file| file.metadata()) {
+            Ok(metadata) if metadata.is_file() => return,
+            Ok(_) => "it is not a file".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.add(key, format!("cannot read {}: {problem}", file.to_string_lossy()));
+    }
+
+    pub(super) fn rules(&mut self, config: &mut Config, registry: &Registry) {
+        let mut rules = std::mem::take(&mut config.rules);
+        let catches_all =
+            rules.iter().position(|rule| rule.channel.is_none() && rule.chats.is_none() && rule.authors.is_none());
+        for (index, rule) in rules.iter_mut().enumerate() {
+            let key = format!("rules.{index}");
+            self.rule(&key, rule, config, registry);
+            if catches_all.is_some_and(|first| first < index) {
+                self.add(&key, "a rule before this one matches every message: put that one at the end".to_owned());
+            }
+        }
+        config.rules = rules;
+    }
+
+    pub(super) fn hooks(&mut self, config: &Config) {
+        for (index, hook) in config.hooks.iter().enumerate() {
+            if let Err(error) = hook.check() {
+                self.add(&format!("hooks.{index}.{}", error.key), format!("it {}", error.problem));
+            }
+            if config.hooks.iter().take(index).any(|earlier| earlier.name == hook.name) {
+                self.add(&format!("hooks.{index}.name"), format!("another hook has the name {:?}", hook.name));
+            }
+        }
+    }
+
+    fn rule(&mut self, key: &str, rule: &mut Rule, config: &Config, registry: &Registry) {
+        if let Some(agent) = &rule.agent {
+            self.agent(&format!("{key}.agent"), agent, registry);
+        }
+        for (name, list) in [("chats", &rule.chats), ("authors", &rule.authors), ("approvers", &rule.approvers)] {
+            if list.as_ref().is_some_and(Vec::is_empty) {
+                self.add(
+                    &format!("{key}.{name}"),
+                    "the list is empty, so it matches nothing: remove it or fill it".to_owned(),
+                );
+            }
+        }
+        for (index, approver) in rule.approvers.iter().flatten().enumerate() {
+            if approver != "*" && !approver.contains(':') {
+                let problem = format!("{approver:?} must be CHANNEL:AUTHOR, token:ID or *");
+                self.add(&format!("{key}.approvers.{index}"), problem);
+            }
+        }
+        if rule.daily_budget_usd.is_some_and(|budget| !budget.is_finite() || budget < 0.0) {
+            self.add(&format!("{key}.daily_budget_usd"), "it must be a number from 0".to_owned());
+        }
+        if rule.reject && *rule != rejection(rule) {
+            self.add(&format!("{key}.reject"), "a rule that rejects messages can select nothing else".to_owned());
+        }
+        if let Some(directory) = &mut rule.directory {
+            let key = format!("{key}.directory");
+            let known = self.problems.len();
+            self.resolve(&key, directory);
+            let mut roots = config.roots.iter().chain([&config.turn.directory]);
+            if self.problems.len() == known && !roots.any(|root| directory.starts_with(root)) {
+                let text = directory.to_string_lossy();
+                self.add(&key, format!("{text} must be below serve.directory or one of serve.roots"));
+            }
+        }
+    }
+}
+
+/// Returns the rule that rejects the same messages.
+fn rejection(rule: &Rule) -> Rule {
+    Rule {
+        channel: rule.channel.clone(),
+        chats: rule.chats.clone(),
+        authors: rule.authors.clone(),
+        reject: true,
+        ..Rule::default()
+    }
+}

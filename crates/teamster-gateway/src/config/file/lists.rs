@@ -1,0 +1,55 @@
+//! The arrays of tables: rules and webhooks. The type of hooks is [`HookConfig`](crate::hooks::HookConfig).
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::values::PermissionName;
+
+/// A rule. Without `channel`, `chats` and `authors` it matches every message.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuleTable {
+    /// Matches this channel, such as http or discord
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Matches these chats
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chats: Option<Vec<String>>,
+    /// Matches these authors
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authors: Option<Vec<String>>,
+    /// The agent
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The model
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What the agent may do; a conversation cannot raise it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<PermissionName>,
+    /// The working directory; a conversation can only select one below it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// Instructions, appended to the general ones
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Rules of tools that need no permission
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_tools: Option<Vec<String>>,
+    /// The budget of an author per day in US dollars
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daily_budget_usd: Option<f64>,
+    /// Who may answer permission requests: CHANNEL:AUTHOR, token:ID or * for everyone
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approvers: Option<Vec<String>>,
+    /// Reject messages
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reject: bool,
+}
+
+/// A webhook channel.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebhookTable {}

@@ -1,0 +1,213 @@
+//! The table `[serve]` as written. The first line of each description is that of the template and the JSON schema.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::lists::{RuleTable, WebhookTable};
+use super::values::{InterruptedName, PermissionName, Role, Time};
+use crate::hooks::HookConfig;
+
+/// The table `[serve]`. Each value is optional.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServeTable {
+    /// Listen on this address, HOST:PORT; port 0 picks a free one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// A proxy in front of the gateway ends TLS
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_proxy: Option<bool>,
+    /// Certificate and key for TLS
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsTable>,
+    /// Host names under which clients reach the gateway, besides loopback names
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
+    /// The directory of the store, attachments and the first token
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_dir: Option<PathBuf>,
+    /// The store: the path of an SQLite file
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// What this process does: all
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The agent of new conversations
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The program of the agent's CLI
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cli_path: Option<PathBuf>,
+    /// The model, named as the agent names it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What agents may do: read-only, ask, edit or full
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<PermissionName>,
+    /// Rules of tools that need no permission
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_tools: Option<Vec<String>>,
+    /// The working directory of agents
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// The maximum number of model calls of a turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<NonZeroU32>,
+    /// The maximum duration of a turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// Directories below which agents may work, besides the working directory
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roots: Option<Vec<PathBuf>>,
+    /// After a crash: tell the chat, or resume the turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<InterruptedName>,
+    /// Instructions that are appended to the agent's system prompt
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<InstructionsTable>,
+    /// Upper bounds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsTable>,
+    /// Time limits and intervals
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timing: Option<TimingTable>,
+    /// Retries of failed turns
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetriesTable>,
+    /// How long data is kept; without a value it is kept
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retention: Option<RetentionTable>,
+    /// Rules for chats and authors; the first that matches counts
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleTable>,
+    /// Commands and webhooks that the gateway runs at events
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookConfig>,
+    /// Webhook channels: other programs that send messages and get answers
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<WebhookTable>,
+}
+
+/// The files of a certificate.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsTable {
+    /// The chain of certificates, a PEM file
+    pub certificate: PathBuf,
+    /// The private key, a PEM file
+    pub key: PathBuf,
+}
+
+/// Instructions for agents.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct InstructionsTable {
+    /// Markdown files; they are read again when they change
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<PathBuf>>,
+    /// A text; {channel}, {chat}, {author}, {time} and {conversation} are replaced
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// Upper bounds.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsTable {
+    /// Conversations that run at a time
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_running: Option<NonZeroU32>,
+    /// Conversations of one chat that run at a time
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_running_per_chat: Option<NonZeroU32>,
+    /// Waiting turns of one chat
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_per_chat: Option<NonZeroU32>,
+    /// Waiting turns of all conversations
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_total: Option<NonZeroU32>,
+    /// Events of one turn; a turn with more is aborted
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_per_turn: Option<NonZeroU32>,
+    /// The size of a request's body in bytes
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_bytes: Option<NonZeroU32>,
+    /// The size of all attachments of a message in bytes
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attachment_bytes: Option<NonZeroU32>,
+    /// Event streams in all
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscribers: Option<NonZeroU32>,
+    /// Requests of a token or an address per second
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_second: Option<NonZeroU32>,
+    /// Concurrent requests of a token or an address, without event streams
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrent_requests: Option<NonZeroU32>,
+    /// Idle sessions of agents that stay open
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_sessions: Option<u32>,
+}
+
+/// Time limits and intervals.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimingTable {
+    /// How long an agent's session stays open without a turn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Time>,
+    /// How long a worker's claim on a conversation lasts without a renewal
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Time>,
+    /// How long a conversation waits for the host with its session files
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity_timeout: Option<Time>,
+    /// How long a permission request waits for an answer
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_timeout: Option<Time>,
+    /// The interval of comments on a silent event stream
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<Time>,
+    /// How long a shutdown waits for running turns
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shutdown_timeout: Option<Time>,
+    /// The longest time between an event and its place in the log
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Time>,
+}
+
+/// Retries of failed turns.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetriesTable {
+    /// The maximum number of further attempts
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
+    /// The delay before the second attempt; it doubles with each further one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_delay: Option<Time>,
+    /// Retry a turn that has called tools
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_tools: Option<bool>,
+    /// Pause a conversation until the end of a rate limit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_on_rate_limit: Option<bool>,
+}
+
+/// How long data is kept.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetentionTable {
+    /// How long events of ended turns are kept
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Time>,
+    /// The number of events of one conversation that are kept
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_per_conversation: Option<NonZeroU32>,
+    /// How long ended turns and deliveries are kept
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Time>,
+}

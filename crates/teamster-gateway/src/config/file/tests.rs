@@ -1,0 +1,231 @@
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use teamster::Registry;
+use teamster::request::PermissionMode;
+use tempfile::TempDir;
+use toml::de::DeTable;
+
+use super::*;
+use crate::config::Interrupted;
+
+/// Reads a file's text.
+fn parse(text: &str) -> Parsed {
+    let document = DeTable::parse(text).unwrap().into_inner();
+    let (_, value) = document.into_iter().find(|(key, _)| key.get_ref() == "serve").expect("a table serve");
+    read(value)
+}
+
+/// Returns the problems, each with its line.
+fn problems(text: &str) -> String {
+    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let problems = parse(text).problems.into_iter();
+    problems.map(|problem| format!("{}: {}", line(problem.at.unwrap()), problem.problem)).collect::<Vec<_>>().join("\n")
+}
+
+fn built(text: &str, directory: &Path) -> Result<Serve, Vec<KeyProblem>> {
+    let Parsed { mut table, problems, .. } = parse(text);
+    assert!(problems.is_empty(), "{problems:?}");
+    table.directory.get_or_insert_with(|| ".".into());
+    table.resolve_paths(directory, Some(Path::new("/home/ada")));
+    build(&table, &directory.join("data"), &Registry::default())
+}
+
+fn refusals(text: &str) -> String {
+    let directory = TempDir::new().unwrap();
+    fs::create_dir(directory.path().join("work")).unwrap();
+    let problems = built(text, directory.path()).expect_err("problems");
+    let place = directory.path().to_string_lossy().into_owned();
+    let lines = problems.iter().map(|problem| format!("{}: {}", problem.key, problem.problem.replace(&place, "DIR")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_problem_is_reported_with_its_line_and_the_nearest_key() {
+    insta::assert_snapshot!(problems(r#"
+[serve]
+listn = "127.0.0.1:1"
+permission = "everything"
+max_turns = 0
+hosts = ["a", 1]
+[serve.limits]
+max_runing = 1
+max_running = -3
+queue_total = 5
+[serve.timing]
+lease = "soon"
+[[serve.rules]]
+chanel = "discord"
+permission = "ask"
+[[serve.rules]]
+reject = "yes"
+daily_budget_usd = true
+"#), @r#"
+    3: unknown key "listn"; did you mean "listen"?
+    4: permission: unknown variant `everything`, expected one of `read-only`, `ask`, `edit`, `full`
+    5: max_turns: invalid value: integer `0`, expected a nonzero u32
+    6: hosts.1: invalid type: integer `1`, expected a string
+    8: unknown key "limits.max_runing"; did you mean "max_running"?
+    9: limits.max_running: invalid value: integer `-3`, expected a nonzero u32
+    12: timing.lease: invalid duration "soon": expected number at 0; write it like "90s"
+    14: unknown key "rules.0.chanel"; did you mean "channel"?
+    17: rules.1.reject: invalid type: string "yes", expected a boolean
+    18: rules.1.daily_budget_usd: invalid type: boolean `true`, expected f64
+    "#);
+    assert_eq!(problems("serve = 1"), "1: serve must be a table, as in [serve]");
+    assert_eq!(problems("[serve]\nlimits = 1"), "2: limits: invalid type: integer `1`, expected struct LimitsTable");
+}
+
+#[test]
+fn a_problem_does_not_hide_the_other_values() {
+    let parsed = parse("[serve]\nlisten = 1\nmodel = \"m\"\n[[serve.rules]]\nagent = 1\nmodel = \"n\"\n");
+    assert_eq!(parsed.problems.len(), 2);
+    assert_eq!(parsed.table.model.as_deref(), Some("m"));
+    assert_eq!(parsed.table.rules[0].model.as_deref(), Some("n"));
+}
+
+#[test]
+fn the_place_of_each_key_is_known() {
+    let text = "[serve]\nmodel = \"m\"\n[serve.limits]\nqueue_total = 5\n[[serve.rules]]\nagent = \"codex\"\n";
+    let places = parse(text).places;
+    for (key, word) in
+        [("model", "model"), ("limits.queue_total", "queue_total"), ("rules.0.agent", "agent"), ("rules", "rules")]
+    {
+        assert_eq!(&text[places[key]..places[key] + word.len()], word, "{key}");
+    }
+}
+
+#[test]
+fn a_table_sets_every_part_of_the_configuration() {
+    let directory = TempDir::new().unwrap();
+    for name in ["work", "work/sub", "other"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+    }
+    fs::write(directory.path().join("house.md"), "Be brief.").unwrap();
+    let Serve { config, role, store } = built(
+        r#"
+        [serve]
+        listen = "localhost:0"
+        hosts = ["agents.example.org"]
+        data_dir = "~/gateway"
+        store = "sqlite:store.db"
+        agent = "codex"
+        cli_path = "bin/codex"
+        model = "large"
+        permission = "edit"
+        allow_tools = ["Read"]
+        directory = "work"
+        max_turns = 7
+        deadline = "20m"
+        roots = ["other"]
+        interrupted = "resume"
+        instructions = { files = ["house.md"], text = "You are in {chat}." }
+        limits = { max_running = 2, idle_sessions = 0 }
+        timing = { lease = "10s", idle_timeout = "1h" }
+        retries = { max = 1, after_tools = true }
+        retention = { events = "30days", events_per_conversation = 1000 }
+        [[serve.rules]]
+        channel = "discord"
+        chats = ["1"]
+        directory = "work/sub"
+        permission = "read-only"
+        approvers = ["discord:7", "*"]
+        daily_budget_usd = 2
+        [[serve.rules]]
+        reject = true
+        "#,
+        directory.path(),
+    )
+    .unwrap();
+    let real = directory.path().canonicalize().unwrap();
+    assert_eq!((config.listen.to_string().as_str(), role), ("127.0.0.1:0", Role::All));
+    assert_eq!((config.data_dir.as_path(), store), (Path::new("/home/ada/gateway"), directory.path().join("store.db")));
+    assert_eq!(config.turn.cli_path, Some(directory.path().join("bin/codex")));
+    assert_eq!((config.turn.permission, config.turn.deadline), (PermissionMode::Edit, Some(Duration::from_mins(20))));
+    assert_eq!((&config.turn.directory, &config.roots), (&real.join("work"), &vec![real.join("other")]));
+    assert_eq!(
+        (config.interrupted, config.limits.max_running, config.limits.idle_sessions),
+        (Interrupted::Resume, 2, 0)
+    );
+    assert_eq!((config.timing.lease, config.retries.max), (Duration::from_secs(10), 1));
+    assert_eq!(config.retention.events_per_conversation, Some(1000));
+    assert_eq!(config.rules[0].directory, Some(real.join("work/sub")));
+    assert_eq!(config.rules[0].daily_budget_usd, Some(2.0));
+    assert!(config.rules[1].reject);
+}
+
+#[test]
+fn every_invalid_value_is_reported_with_its_key() {
+    insta::assert_snapshot!(refusals(r#"
+        [serve]
+        listen = "here"
+        role = "worker"
+        store = "postgres://db/teamster"
+        agent = "claud"
+        behind_proxy = true
+        tls = { certificate = "cert.pem", key = "work" }
+        hosts = ["https://a"]
+        directory = "work"
+        roots = ["gone"]
+        instructions = { files = ["gone.md"] }
+        timing = { lease = "1s", heartbeat = "0s", batch = "2s" }
+        [[serve.rules]]
+        chats = []
+        agent = "codexx"
+        approvers = ["me"]
+        daily_budget_usd = -1.0
+        [[serve.rules]]
+        directory = "."
+        [[serve.rules]]
+        channel = "discord"
+        reject = true
+        model = "m"
+    "#), @r#"
+    listen: invalid address "here": write an IP address and a port, such as "127.0.0.1:4780" or "[::1]:4780"
+    role: the role worker needs a store that several machines share; with SQLite, use the role all
+    store: PostgreSQL is not supported yet: use the path of an SQLite file
+    behind_proxy: either the proxy or the gateway ends TLS: remove tls or behind_proxy
+    hosts.0: "https://a" must be a host name, such as "agents.example.org"
+    timing.lease: it must be at least 3s
+    timing.batch: it must be at most 1s
+    timing.heartbeat: it must be at least 1s
+    agent: unknown agent "claud"; did you mean "claude"?; valid are: acp, claude, codex, gemini, opencode
+    roots.0: cannot use DIR/gone: No such file or directory (os error 2)
+    tls.certificate: cannot read DIR/cert.pem: No such file or directory (os error 2)
+    tls.key: cannot read DIR/work: it is not a file
+    instructions.files.0: cannot read DIR/gone.md: No such file or directory (os error 2)
+    rules.0.agent: unknown agent "codexx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
+    rules.0.chats: the list is empty, so it matches nothing: remove it or fill it
+    rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID or *
+    rules.0.daily_budget_usd: it must be a number from 0
+    rules.1.directory: DIR must be below serve.directory or one of serve.roots
+    rules.2.reject: a rule that rejects messages can select nothing else
+    rules.2: a rule before this one matches every message: put that one at the end
+    "#);
+}
+
+#[test]
+fn other_machines_need_tls_or_a_proxy() {
+    let directory = TempDir::new().unwrap();
+    let open = |text: &str| built(&format!("[serve]\n{text}"), directory.path());
+    for listen in ["0.0.0.0:1", "[::]:1", "192.168.1.2:1"] {
+        let listen = format!("listen = {listen:?}\n");
+        assert_eq!(open(&listen).unwrap_err()[0].key, "listen");
+        assert!(open(&format!("{listen}behind_proxy = true")).is_ok());
+    }
+    for listen in ["127.0.0.1:1", "[::1]:1", "localhost:1"] {
+        assert!(open(&format!("listen = {listen:?}")).is_ok(), "{listen}");
+    }
+}
+
+#[test]
+fn the_built_in_values_are_those_of_the_configuration() {
+    let directory = TempDir::new().unwrap();
+    let table = ServeTable { directory: Some(directory.path().to_owned()), ..ServeTable::built_in() };
+    let built = build(&table, directory.path(), &Registry::default()).unwrap().config;
+    let defaults = crate::config::Config::default();
+    assert_eq!((built.limits, built.timing, built.retries), (defaults.limits, defaults.timing, defaults.retries));
+    assert_eq!((built.listen, built.turn.permission), (defaults.listen, PermissionMode::Ask));
+    assert_eq!(built.turn.max_turns, defaults.turn.max_turns);
+}
