@@ -18,7 +18,7 @@ use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
 use crate::error::GatewayError;
-use crate::schedules::{Missed, ScheduleBody, ScheduleLimits, check};
+use crate::schedules::{Missed, ScheduleBody, check};
 
 /// What a schedule sends, and when. Exactly one of `cron` and `at` is set.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -219,7 +219,7 @@ fn body(request: ScheduleRequest, author: String, created_by: String) -> Result<
 
 /// Checks that the conversation may have one more schedule.
 async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result<()> {
-    let limit = ScheduleLimits::default().per_conversation;
+    let limit = gateway.config().schedules.per_conversation;
     let filter = ScheduleFilter { conversation: Some(conversation), due_by: None };
     let found = gateway.store().schedules(filter, PageRequest::first(limit.max(1))).await?;
     if u32::try_from(found.items.len()).unwrap_or(u32::MAX) < limit {
@@ -230,7 +230,7 @@ async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result
 }
 
 async fn put(gateway: &Gateway, id: ScheduleId, conversation: ConversationId, body: &ScheduleBody) -> Result<Schedule> {
-    let next = check(body, ScheduleLimits::default(), gateway.now()).map_err(GatewayError::from)?;
+    let next = check(body, gateway.config().schedules, gateway.now()).map_err(GatewayError::from)?;
     let body = teamster_store::Json::of(body).map_err(|error| Problem::internal(&error))?;
     let new = NewSchedule { id, conversation, body, next_at: Some(next) };
     Ok(gateway.store().put_schedule(new, gateway.now()).await?)
