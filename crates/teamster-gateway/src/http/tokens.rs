@@ -12,10 +12,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Protection;
 use super::audit::audit_from;
 use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::problem::{Problem, ProblemCode, Result};
-use super::Protection;
 use super::wire::{List, Time, document, list, page};
 use crate::access::{
     AccessError, Authenticated as Caller, Method, NewToken, Scope, TokenView, Tokens, create_session, no_cookie,
@@ -101,7 +101,7 @@ impl From<AccessError> for Problem {
 }
 
 /// Creates a token. The response has its secret, which is not shown again. Needs the scope `admin`.
-#[utoipa::path(post, path = "/v1/tokens", tag = "access", request_body = NewToken,
+#[utoipa::path(post, path = "/v1/tokens", tag = "access", operation_id = "createToken", request_body = NewToken,
     responses((status = 201, description = "The token with its secret.", body = CreatedToken)))]
 async fn create(
     State(protection): State<Protection>,
@@ -119,7 +119,7 @@ async fn create(
 }
 
 /// Lists tokens and sessions in the order of their creation, without secrets. Needs the scope `admin`.
-#[utoipa::path(get, path = "/v1/tokens", tag = "access", params(PageParams),
+#[utoipa::path(get, path = "/v1/tokens", tag = "access", operation_id = "listTokens", params(PageParams),
     responses((status = 200, description = "A page of tokens.", body = List<TokenView>)))]
 async fn tokens(
     State(protection): State<Protection>,
@@ -132,7 +132,7 @@ async fn tokens(
 }
 
 /// Revokes a token and its sessions, at once. Needs the scope `admin`.
-#[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "access", params(("id" = uuid::Uuid, Path, description = "The token.")),
+#[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "access", operation_id = "revokeToken", params(("id" = uuid::Uuid, Path, description = "The token.")),
     responses((status = 200, description = "The revoked token.", body = TokenView)))]
 async fn revoke(
     State(protection): State<Protection>,
@@ -150,7 +150,7 @@ async fn revoke(
 }
 
 /// Starts a session of the page: sets a cookie with the rights of the token in `Authorization`.
-#[utoipa::path(post, path = "/v1/session", tag = "access",
+#[utoipa::path(post, path = "/v1/session", tag = "access", operation_id = "logIn",
     responses((status = 201, description = "The session. The header `Set-Cookie` has its secret.", body = SessionView)))]
 async fn log_in(
     State(protection): State<Protection>,
@@ -172,14 +172,14 @@ async fn log_in(
 }
 
 /// Returns who the caller is.
-#[utoipa::path(get, path = "/v1/session", tag = "access",
+#[utoipa::path(get, path = "/v1/session", tag = "access", operation_id = "getSession",
     responses((status = 200, description = "The caller.", body = SessionView)))]
 async fn session(Extension(caller): Extension<Caller>) -> Json<SessionView> {
     Json(view(&caller, None))
 }
 
 /// Ends the session of the page, and deletes its cookie.
-#[utoipa::path(delete, path = "/v1/session", tag = "access",
+#[utoipa::path(delete, path = "/v1/session", tag = "access", operation_id = "logOut",
     responses((status = 204, description = "The session has ended.")))]
 async fn log_out(
     State(protection): State<Protection>,
@@ -202,7 +202,7 @@ async fn log_out(
 }
 
 /// Lists the audit log, the oldest entry first. Needs the scope `admin`.
-#[utoipa::path(get, path = "/v1/audit", tag = "access", params(PageParams),
+#[utoipa::path(get, path = "/v1/audit", tag = "access", operation_id = "listAudit", params(PageParams),
     responses((status = 200, description = "A page of the audit log.", body = List<AuditView>)))]
 async fn audit_log(
     State(protection): State<Protection>,
