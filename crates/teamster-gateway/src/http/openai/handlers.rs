@@ -34,7 +34,7 @@ struct Face {
 }
 
 /// Returns the calls of the OpenAI face. They need an identity, and have no time limit: an answer takes as long as its turn.
-pub fn router(gateway: Gateway) -> Router {
+pub(in crate::http) fn router(gateway: Gateway) -> Router {
     let limits = &gateway.config().limits;
     let body = limits.body_bytes;
     let places = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
