@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -90,7 +91,7 @@ pub fn app(gateway: &Gateway, protection: &Protection, open: Option<Router>) -> 
     let routes = routes(gateway.clone(), tokens::router(protection.clone()));
     let protected = routes.protected.merge(openai::router(gateway.clone()));
     let open = open.into_iter().fold(routes.open, Router::merge);
-    protection.protect(open, protected)
+    protection.protect(open, protected).layer(from_fn(openai::with_errors))
 }
 
 /// Returns the whole API of a gateway as one router, without any check.

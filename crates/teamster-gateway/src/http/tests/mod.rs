@@ -1,5 +1,6 @@
 //! The API over both stores, called in the process and over sockets.
 
+mod app;
 mod conversations;
 mod messages;
 mod operator;

@@ -122,7 +122,7 @@ async fn the_fixed_token_is_an_admin_and_a_similar_one_is_not() {
     let fixed = "0123456789abcdef0123456789abcdef";
     let gateway = with(|_| {}, Some(Secret::fixed(fixed).unwrap()), Clock::system());
     assert_eq!(gateway.get("/v1/audit", fixed).await.status, StatusCode::OK);
-    for wrong in [&fixed[..31], &format!("{fixed}0"), &fixed.to_uppercase()] {
+    for wrong in [fixed.strip_suffix('f').unwrap(), &format!("{fixed}0"), &fixed.to_uppercase()] {
         assert_eq!(gateway.get("/v1/audit", wrong).await.status, StatusCode::UNAUTHORIZED, "{wrong}");
     }
 }
