@@ -166,6 +166,19 @@ async fn denials_are_in_the_audit_log_without_secrets_and_cannot_fill_the_disk()
     assert_eq!((entry.subject.as_str(), entry.origin.as_str()), ("/v1/things", "127.0.0.1"));
 }
 
+#[tokio::test]
+async fn debug_output_shows_no_secret() {
+    let fixed = "0123456789abcdef0123456789abcdef";
+    let gateway = fixture();
+    let fixed_token = Some(Secret::fixed(fixed).unwrap());
+    let options = super::ProtectionOptions { listen: gateway.gateway.config().listen, fixed_token };
+    let text = format!("{options:?} {:?}", super::Protection::new(gateway.gateway.clone(), options.clone()).unwrap());
+    assert!(!text.contains(fixed) && text.contains("***"), "{text}");
+    let new = crate::access::NewToken { owner: "ada".to_owned(), scopes: vec![Scope::Read] };
+    let created = Tokens::new(gateway.gateway.clone()).create(new).await.unwrap();
+    assert!(!format!("{created:?}").contains(created.1.expose()));
+}
+
 #[test]
 fn a_short_fixed_token_is_refused_where_others_can_try_it() {
     use crate::config::Config;
