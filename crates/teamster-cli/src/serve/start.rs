@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster::Inspection;
+use teamster_gateway::access::{FirstToken, Secret, first_token};
 use teamster_gateway::config::file::Serve;
+use teamster_gateway::http::{self, Protection, ProtectionOptions, ServerOptions};
 use teamster_gateway::{Clock, Gateway, Parts, Running};
 use teamster_store::{HostId, SqliteOptions, SqliteStore};
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -62,12 +63,13 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(lock) => lock,
         Err(error) => return fail(&Printable::error(&error)),
     };
-    let listener = match TcpListener::bind(config.listen).await {
+    let fixed_token = match plan.token.clone().map(Secret::fixed).transpose() {
+        Ok(token) => token,
+        Err(error) => return fail(&printable!("TEAMSTER_TOKEN cannot be used: {}", Printable::error(&error))),
+    };
+    let listener = match http::Server::bind(config).await {
         Ok(listener) => listener,
-        Err(error) => {
-            let address = config.listen.to_string();
-            return fail(&printable!("cannot listen on {}: {}", Printable::exact(&address), Printable::error(&error)));
-        }
+        Err(error) => return fail(&Printable::error(&error)),
     };
     let store = match SqliteStore::open(&plan.serve.store, SqliteOptions::default()).await {
         Ok(store) => store,
@@ -75,7 +77,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
     };
     let runtime = Arc::clone(&plan.runtime);
     let timeout = config.timing.shutdown_timeout + SHUTDOWN_MARGIN;
-    let code = match start(&plan, store.clone(), &lock.host, listener, &agent).await {
+    let code = match start(&plan, store.clone(), &lock.host, listener, fixed_token, &agent).await {
         Ok(server) => until_stopped(&mut signals, server, timeout).await,
         Err(error) => fail(&error),
     };
@@ -87,7 +89,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
 /// What runs.
 struct Server {
     running: Running,
-    http: JoinHandle<std::io::Result<()>>,
+    http: JoinHandle<()>,
 }
 
 /// Starts the gateway, and prints how to use it.
@@ -95,7 +97,8 @@ async fn start(
     plan: &ServePlan,
     store: SqliteStore,
     host: &str,
-    listener: TcpListener,
+    listener: http::Server,
+    fixed_token: Option<Secret>,
     agent: &Inspection,
 ) -> Result<Server, Printable> {
     let config = plan.serve.config.clone();
@@ -107,28 +110,28 @@ async fn start(
         host: HostId::new(host.to_owned()),
         clock: Clock::system(),
     });
-    let address = listener.local_addr().map_err(|error| Printable::error(&error))?;
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let token = interim_token(plan).map_err(|error| Printable::error(&error))?;
+    let address = listener.address();
+    let scheme = if listener.has_tls() { "https" } else { "http" };
+    let first = match fixed_token {
+        Some(_) => None,
+        None => Some(first_token(&gateway).await.map_err(|error| Printable::error(&error))?),
+    };
+    let options = ProtectionOptions { listen: address, fixed_token };
+    let protection = Protection::new(gateway.clone(), options).map_err(|error| Printable::error(&error))?;
+    let app = http::app(&gateway, &protection, None);
+    let mut options = ServerOptions::default();
+    options.shutdown_timeout = config.timing.shutdown_timeout;
     let running = gateway.start().await.map_err(|error| Printable::error(&error))?;
-    let http = tokio::spawn(teamster_gateway::http::serve_interim(gateway, listener, token));
-    let file = data_dir::token_file(&config.data_dir);
-    let access = if plan.token.is_some() { Access::Fixed } else { Access::File(&file) };
+    let http = tokio::spawn(listener.serve(app, options, gateway.stopping().clone()));
+    let access = match &first {
+        None => Access::Fixed,
+        Some(FirstToken::Created { secret, file }) => Access::Created { secret: secret.expose(), file },
+        Some(FirstToken::Exists { file }) => Access::File(file),
+    };
     let url = format!("{scheme}://{address}");
     // A closed standard output is no reason to stop.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);
     Ok(Server { running, http })
-}
-
-fn interim_token(plan: &ServePlan) -> std::io::Result<String> {
-    if let Some(token) = &plan.token {
-        return Ok(token.clone());
-    }
-    let file = data_dir::token_file(&plan.serve.config.data_dir);
-    if !file.exists() {
-        std::fs::write(&file, uuid::Uuid::new_v4().to_string())?;
-    }
-    data_dir::read_token(&plan.serve.config.data_dir)
 }
 
 /// Waits for a signal, then for the end of running turns. A second signal ends the wait. Returns the exit code.
@@ -140,8 +143,7 @@ async fn until_stopped(signals: &mut Signals, server: Server, timeout: Duration)
     };
     if let Some(ended) = failed {
         let problem = match ended {
-            Ok(Ok(())) => printable!("the server has stopped"),
-            Ok(Err(error)) => printable!("the server has stopped: {}", Printable::error(&error)),
+            Ok(()) => printable!("the server has stopped"),
             Err(error) => printable!("the server has stopped: {}", Printable::error(&error)),
         };
         running.shutdown().await;
