@@ -8,13 +8,13 @@ use clap::ValueHint;
 use teamster_store::{SqliteOptions, SqliteStore, StoreError};
 
 use crate::config::ConfigError;
+use crate::exit;
 use crate::plan::SystemInputs;
 use crate::printable::{Printable, printable};
 use crate::render::write_error;
 use crate::runtime::{Threads, run_command};
 use crate::serve::data_dir::{self, DataDirError};
 use crate::serve::{self, ServeArgs};
-use crate::exit;
 
 /// Back up and restore the store of a gateway
 #[derive(Debug, clap::Args)]

@@ -12,10 +12,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Protection;
 use super::audit::audit_from;
 use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::problem::{Problem, ProblemCode, Result};
-use super::Protection;
 use super::wire::{List, Time, document, list, page};
 use crate::access::{
     AccessError, Authenticated as Caller, Method, NewToken, Scope, TokenView, Tokens, create_session, no_cookie,
