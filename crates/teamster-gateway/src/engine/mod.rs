@@ -215,6 +215,12 @@ impl Gateway {
         &self.shared.hooks
     }
 
+    /// Returns the tools of agents.
+    #[cfg(test)]
+    pub(crate) fn tools(&self) -> &AgentTools {
+        &self.shared.tools
+    }
+
     /// Returns the channels.
     pub fn channels(&self) -> &[Arc<dyn Channel>] {
         &self.shared.channels

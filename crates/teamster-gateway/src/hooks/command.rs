@@ -62,6 +62,8 @@ pub(super) async fn run(
     let ended = {
         let mut stdin = StdinWriter::new(stdin);
         stdin.push(payload.body.clone().into());
+        // So that `read` in a shell finds the end of its line.
+        stdin.push(b"\n".as_slice().into());
         stdin.close_when_written();
         let work = async {
             // A command need not read its input.

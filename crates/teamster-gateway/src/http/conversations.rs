@@ -78,7 +78,7 @@ pub(super) async fn get(Extract(api): State, caller: Authenticated, Id(id): Id<C
 /// Changes a conversation.
 #[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", operation_id = "updateConversation",
     params(("id" = Uuid, Path, description = "The conversation."),
-        ("If-Match" = Option<String>, Header, description = "Applies the change only to the version with this `ETag`.")),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]{1,18}")$"#, description = "Applies the change only to the version with this `ETag`.")),
     request_body = ConversationUpdate, responses((status = 200, body = ConversationView)))]
 pub(super) async fn update(
     Extract(api): State,

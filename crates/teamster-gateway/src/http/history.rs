@@ -36,6 +36,7 @@ pub(super) struct HistoryQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^(turns:[0-9]{0,18}|copied:[0-9]{1,18})$")]
     cursor: Option<String>,
 }
 

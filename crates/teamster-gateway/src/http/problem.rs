@@ -242,6 +242,13 @@ impl From<GatewayError> for Problem {
         match error {
             GatewayError::Store(error) => error.into(),
             GatewayError::Rejected { .. } => Self::new(ProblemCode::Rejected, error.to_string()),
+            // Nobody learns which other directories exist.
+            GatewayError::Invalid { field: "directory", .. } => {
+                let detail = "directory must be a directory below one of the configured roots";
+                let mut forbidden = Self::new(ProblemCode::Forbidden, detail);
+                forbidden.0.field = Some("directory".to_owned());
+                forbidden
+            }
             GatewayError::Invalid { field, problem } => Self::invalid(field, problem),
             GatewayError::Forbidden { reason } => Self::new(ProblemCode::Forbidden, reason),
             GatewayError::Agent(_) => Self::new(ProblemCode::AgentUnavailable, error.to_string()),
@@ -295,6 +302,9 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.code() == ProblemCode::Unauthorized {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(seconds) = self.0.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -14,7 +14,7 @@ use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::messages::author;
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, NAME_LENGTH};
-use super::wire::{List, Time, check_length, page, read};
+use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
 use crate::error::GatewayError;
@@ -36,14 +36,16 @@ pub(super) struct ScheduleRequest {
     #[schema(max_length = 500, default = "UTC")]
     time_zone: Option<String>,
     /// The text of the message.
+    #[schema(max_length = 100_000, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     text: String,
     /// The author of the message. Only an admin can name another one than the owner of the token.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     author: Option<String>,
     /// What happens to a time at which the gateway was down.
     #[serde(default)]
     missed: Missed,
     /// A missed time that is older than this many seconds is skipped. The default is a day.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(default = 86_400)]
     max_age_seconds: Option<u64>,
 }
@@ -59,6 +61,7 @@ pub(super) struct ScheduleQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 

@@ -31,18 +31,19 @@ pub(super) struct UsageParams {
     /// By what usage is summed: a list of `day`, `agent`, `conversation` and `author`, separated by commas.
     #[param(default = "day", pattern = "^(day|agent|conversation|author)(,(day|agent|conversation|author))*$")]
     by: Option<String>,
-    /// The first day, in UTC. The default is 30 days before the last.
-    #[param(value_type = Option<String>, format = Date)]
-    from: Option<String>,
     /// The last day, in UTC. The default is today.
     #[param(value_type = Option<String>, format = Date)]
     to: Option<String>,
+    /// The number of days.
+    #[param(minimum = 1, maximum = 366, default = 30)]
+    days: Option<i32>,
     /// Only usage of this conversation.
     conversation_id: Option<Uuid>,
     /// The number of items.
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 
@@ -145,22 +146,19 @@ fn key(groups: &[Group], row: &UsageRow) -> Key {
 
 /// Returns the first and the last day.
 fn days(params: &UsageParams, today: Day) -> Result<(Day, Day)> {
-    let parse = |field: &'static str, text: &str| -> Result<Day> {
-        let problem = || Problem::invalid(field, "must be a day such as 2026-03-01");
-        let date: Date = text.parse().ok().filter(|_| text.len() == 10).ok_or_else(problem)?;
-        let days = date.since(Date::constant(1970, 1, 1)).ok().map(|span| span.get_days());
-        days.map(Day::new).ok_or_else(problem)
-    };
-    let to = params.to.as_deref().map_or(Ok(today), |text| parse("to", text))?;
-    let default = Day::new(to.get().saturating_sub(DEFAULT_DAYS - 1));
-    let from = params.from.as_deref().map_or(Ok(default), |text| parse("from", text))?;
-    if from > to {
-        return Err(Problem::invalid("from", "must not be after `to`"));
+    let days = params.days.unwrap_or(DEFAULT_DAYS);
+    if !(1..=MAX_DAYS).contains(&days) {
+        return Err(Problem::invalid("days", format_args!("must be a number from 1 to {MAX_DAYS}")));
     }
-    if to.get().saturating_sub(from.get()) >= MAX_DAYS {
-        return Err(Problem::invalid("from", format_args!("must be at most {MAX_DAYS} days before `to`")));
-    }
-    Ok((from, to))
+    let to = params.to.as_deref().map_or(Some(today), parse_day);
+    let to = to.ok_or_else(|| Problem::invalid("to", "must be a day such as 2026-03-01"))?;
+    Ok((Day::new(to.get().saturating_sub(days - 1)), to))
+}
+
+fn parse_day(text: &str) -> Option<Day> {
+    let date: Date = text.parse().ok().filter(|_| text.len() == 10)?;
+    let since = date.since(Date::constant(1970, 1, 1)).ok()?;
+    Some(Day::new(since.get_days()))
 }
 
 fn item((day, agent, conversation, author): Key, usage: Usage) -> UsageItem {

@@ -72,6 +72,10 @@ pub(super) async fn file(call: &Call, input: FileInput) -> Result<Reply, String>
     let limit = call.gateway.config().tools.max_file_bytes;
     let found = files::read(turn.directory.clone(), path.into(), limit).await.map_err(|error| error.to_string())?;
     let size = u64::try_from(found.bytes.len()).unwrap_or(u64::MAX);
+    let channel = call.gateway.channels().iter().find(|known| known.name() == turn.address.channel);
+    if let Some(limit) = channel.map(|channel| channel.capabilities().max_file_bytes).filter(|limit| size > *limit) {
+        return Err(format!("the chat takes files of at most {limit} bytes"));
+    }
     let hash = call.gateway.attachments().put(found.bytes).await;
     let hash = hash.map_err(|error| format!("the gateway cannot store the file: {error}"))?;
     let effect = call.current.effect("file", &[hash.as_bytes(), found.name.as_bytes(), caption.as_bytes()], &call.id);

@@ -181,7 +181,9 @@ async fn only_an_admin_selects_a_higher_permission_than_the_configuration() {
 async fn a_directory_outside_of_the_roots_is_refused() {
     let world = World::memory(|_| {});
     let reply = world.post("/v1/conversations", json!({ "directory": "/etc" })).await;
-    assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "directory");
+    assert_eq!(reply.problem(403, "FORBIDDEN")["field"], "directory");
+    let missing = world.post("/v1/conversations", json!({ "directory": "/nowhere/x" })).await;
+    assert_eq!(missing.bytes, reply.bytes);
     let reply = world.post("/v1/conversations", json!({ "agent": "nobody" })).await;
     assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "agent");
 }

@@ -62,8 +62,8 @@ async fn usage_is_summed_by_what_is_selected() {
         let page = by("by=conversation&limit=2").await;
         let rest = by(&format!("by=conversation&limit=2&cursor={}", page["nextCursor"].as_str().unwrap())).await;
         assert_eq!((rest["items"].as_array().unwrap().len(), rest.get("nextCursor")), (1, None));
-        assert_eq!(by("from=2000-01-01&to=2000-12-31").await["items"], json!([]));
-        for query in ["by=x", "from=x", "from=2000-01-02&to=2000-01-01", "from=2000-01-01", "cursor=x"] {
+        assert_eq!(by("to=2000-12-31&days=366").await["items"], json!([]));
+        for query in ["by=x", "to=x", "to=2000-13-01", "days=0", "days=367", "cursor=x"] {
             world.get(&format!("/v1/usage?{query}")).await.problem(400, "INVALID_REQUEST");
         }
     }

@@ -1,6 +1,5 @@
 //! The committed description of the API.
 
-use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::World;
@@ -8,10 +7,14 @@ use super::World;
 /// The file is written again if this variable is set.
 const UPDATE: &str = "TEAMSTER_UPDATE_SNAPSHOTS";
 
+async fn served(world: &World) -> Value {
+    serde_json::from_slice(&world.get("/v1/openapi.json").await.bytes).unwrap()
+}
+
 #[tokio::test]
 async fn the_committed_description_is_that_of_the_code() {
     let world = World::memory(|_| {});
-    let served = world.get("/v1/openapi.json").await.json(StatusCode::OK);
+    let served = served(&world).await;
     assert_eq!(served["info"]["title"], "Teamster gateway");
     assert_eq!(served["info"]["version"], env!("CARGO_PKG_VERSION"));
     assert!(served["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -26,12 +29,16 @@ async fn the_committed_description_is_that_of_the_code() {
 #[tokio::test]
 async fn every_call_has_an_id_a_text_and_a_problem() {
     let world = World::memory(|_| {});
-    let served = world.get("/v1/openapi.json").await.json(StatusCode::OK);
+    let served = served(&world).await;
     let mut ids = std::collections::BTreeSet::new();
     for (path, item) in served["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let name = format!("{method} {path}");
             assert!(ids.insert(operation["operationId"].as_str().expect(&name).to_owned()), "{name}");
+            assert!(operation.get("parameters").is_none_or(Value::is_array), "{name}");
+            for response in operation["responses"].as_object().unwrap().values() {
+                assert!(!response["description"].as_str().expect(&name).is_empty());
+            }
             assert!(!operation["summary"].as_str().expect(&name).is_empty());
             assert!(operation["responses"]["default"]["content"]["application/problem+json"].is_object(), "{name}");
             let is_open = path.ends_with('z');
