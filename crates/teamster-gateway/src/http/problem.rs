@@ -224,8 +224,8 @@ impl Problem {
     }
 
     /// Returns the time after which the call may be repeated, in seconds.
-    pub(super) const fn retry_after_seconds(&self) -> Option<u64> {
-        self.retry_after
+    pub(super) fn retry_after_seconds(&self) -> Option<u64> {
+        self.0.retry_after
     }
 
     /// Returns the same problem with another code.
