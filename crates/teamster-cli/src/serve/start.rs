@@ -1,12 +1,16 @@
 //! Starts a gateway, serves until a signal, and stops it.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster::Inspection;
+use teamster_channel::Channel;
 use teamster_gateway::access::{FirstToken, Secret, first_token};
+use teamster_gateway::channels::{self, WebhookChannel};
 use teamster_gateway::config::file::Serve;
-use teamster_gateway::http::{self, Protection, ProtectionOptions, ServerOptions};
+use teamster_gateway::hooks::Hooks;
+use teamster_gateway::http::{self, Protection, ProtectionOptions, Server, ServerOptions};
 use teamster_gateway::{Clock, Gateway, Parts, Running};
 use teamster_store::{HostId, SqliteOptions, SqliteStore};
 use tokio::task::JoinHandle;
@@ -21,8 +25,8 @@ use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::signals::Signals;
 
-/// What the end of a shutdown may take beyond its limit: killed agents are reaped, and the store is closed.
-const SHUTDOWN_MARGIN: Duration = Duration::from_secs(10);
+/// What the end of a shutdown may take beyond its limit: killed agents are reaped, and answers are delivered.
+const SHUTDOWN_MARGIN: Duration = Duration::from_secs(15);
 
 /// Checks what a start needs, and starts nothing. Returns the exit code.
 pub(super) async fn check(mut plan: ServePlan) -> u8 {
@@ -31,11 +35,19 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
         Err(code) => return code,
     };
     let Serve { config, store, .. } = &plan.serve;
+    let hooks = Hooks::new(config.hooks.clone(), Clock::system());
+    if let Err(error) = hooks.check() {
+        return fail(&Printable::error(&error));
+    }
+    if let Some(Err(error)) = plan.token.as_deref().map(Secret::fixed) {
+        return fail(&printable!("TEAMSTER_TOKEN: {}", Printable::error(&error)));
+    }
     let version = agent.version.as_deref().unwrap_or("of an unknown version");
     let lines = [
         printable!("the configuration is valid"),
         printable!("agent        {} {}", Printable::exact(&agent.agent), Printable::exact(version)),
         printable!("rules        {}", config.rules.len()),
+        printable!("hooks        {}", config.hooks.len()),
         printable!("webhooks     {}", config.webhooks.len()),
         printable!("listen       {}", Printable::exact(&config.listen.to_string())),
         printable!("store        {}", home_relative(store)),
@@ -63,23 +75,15 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(lock) => lock,
         Err(error) => return fail(&Printable::error(&error)),
     };
-    let fixed_token = match plan.token.clone().map(Secret::fixed).transpose() {
-        Ok(token) => token,
-        Err(error) => return fail(&printable!("TEAMSTER_TOKEN cannot be used: {}", Printable::error(&error))),
-    };
-    let listener = match http::Server::bind(config).await {
-        Ok(listener) => listener,
-        Err(error) => return fail(&Printable::error(&error)),
-    };
     let store = match SqliteStore::open(&plan.serve.store, SqliteOptions::default()).await {
         Ok(store) => store,
         Err(error) => return fail(&Printable::error(&error)),
     };
     let runtime = Arc::clone(&plan.runtime);
     let timeout = config.timing.shutdown_timeout + SHUTDOWN_MARGIN;
-    let code = match start(&plan, store.clone(), &lock.host, listener, fixed_token, &agent).await {
-        Ok(server) => until_stopped(&mut signals, server, timeout).await,
-        Err(error) => fail(&error),
+    let code = match start(&plan, store.clone(), &lock.host, &agent).await {
+        Ok(started) => until_stopped(&mut signals, started, timeout).await,
+        Err(error) => fail(&Printable::error(&*error)),
     };
     runtime.shutdown().await;
     store.close().await;
@@ -87,9 +91,9 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
 }
 
 /// What runs.
-struct Server {
+struct Started {
     running: Running,
-    http: JoinHandle<()>,
+    server: JoinHandle<()>,
 }
 
 /// Starts the gateway, and prints how to use it.
@@ -97,62 +101,58 @@ async fn start(
     plan: &ServePlan,
     store: SqliteStore,
     host: &str,
-    listener: http::Server,
-    fixed_token: Option<Secret>,
     agent: &Inspection,
-) -> Result<Server, Printable> {
+) -> Result<Started, Box<dyn Error + Send + Sync>> {
     let config = plan.serve.config.clone();
+    let fixed_token = plan.token.as_deref().map(Secret::fixed).transpose()?;
+    let webhooks = channels::webhooks(&config.webhooks)?;
+    let as_channel = |channel: &Arc<WebhookChannel>| Arc::clone(channel) as Arc<dyn Channel>;
+    // The address is taken before a turn can run.
+    let server = Server::bind(&config).await?;
     let gateway = Gateway::new(Parts {
         config: config.clone(),
         store: Arc::new(store),
         runtime: Arc::clone(&plan.runtime),
-        channels: Vec::new(),
+        channels: webhooks.iter().map(as_channel).collect(),
         host: HostId::new(host.to_owned()),
         clock: Clock::system(),
     });
-    let address = listener.address();
-    let scheme = if listener.has_tls() { "https" } else { "http" };
-    let first = match fixed_token {
-        Some(_) => None,
-        None => Some(first_token(&gateway).await.map_err(|error| Printable::error(&error))?),
-    };
-    let options = ProtectionOptions { listen: address, fixed_token };
-    let protection = Protection::new(gateway.clone(), options).map_err(|error| Printable::error(&error))?;
-    let app = http::app(&gateway, &protection, None);
+    let has_fixed_token = fixed_token.is_some();
+    let options = ProtectionOptions { listen: server.address(), fixed_token };
+    let protection = Protection::new(gateway.clone(), options)?;
+    let token = if has_fixed_token { None } else { Some(first_token(&gateway).await?) };
+    let app = http::app(&gateway, &protection, channels::router(webhooks));
+    let running = gateway.start().await?;
+    let scheme = if server.has_tls() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", server.address());
     let mut options = ServerOptions::default();
     options.shutdown_timeout = config.timing.shutdown_timeout;
-    let running = gateway.start().await.map_err(|error| Printable::error(&error))?;
-    let http = tokio::spawn(listener.serve(app, options, gateway.stopping().clone()));
-    let access = match &first {
+    let server = tokio::spawn(server.serve(app, options, gateway.stopping().clone()));
+    let access = match &token {
         None => Access::Fixed,
         Some(FirstToken::Created { secret, file }) => Access::Created { secret: secret.expose(), file },
         Some(FirstToken::Exists { file }) => Access::File(file),
     };
-    let url = format!("{scheme}://{address}");
     // A closed standard output is no reason to stop.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);
-    Ok(Server { running, http })
+    Ok(Started { running, server })
 }
 
 /// Waits for a signal, then for the end of running turns. A second signal ends the wait. Returns the exit code.
-async fn until_stopped(signals: &mut Signals, server: Server, timeout: Duration) -> u8 {
-    let Server { running, mut http } = server;
-    let failed = tokio::select! {
-        _ = signals.next() => None,
-        ended = &mut http => Some(ended),
+async fn until_stopped(signals: &mut Signals, started: Started, timeout: Duration) -> u8 {
+    let Started { running, mut server } = started;
+    let has_failed = tokio::select! {
+        _ = signals.next() => false,
+        _ = &mut server => true,
     };
-    if let Some(ended) = failed {
-        let problem = match ended {
-            Ok(()) => printable!("the server has stopped"),
-            Err(error) => printable!("the server has stopped: {}", Printable::error(&error)),
-        };
+    if has_failed {
         running.shutdown().await;
-        return fail(&problem);
+        return fail(&"the HTTP server has stopped: see the log".into());
     }
     write_notice(&"stopping: running turns may end; a second signal kills them".into());
     let shutdown = async {
         running.shutdown().await;
-        _ = http.await;
+        _ = server.await;
     };
     tokio::select! {
         () = shutdown => exit::SUCCESS,
