@@ -3,7 +3,7 @@
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use teamster_store::{ConversationId, NewSchedule, PageRequest, Schedule, ScheduleFilter, ScheduleId};
+use teamster_store::{ConversationId, PageRequest, Schedule, ScheduleFilter, ScheduleId};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -17,8 +17,7 @@ use super::settings::{CHANNEL, NAME_LENGTH};
 use super::wire::{List, Time, check_length, page, read};
 use crate::access::Scope;
 use crate::engine::Gateway;
-use crate::error::GatewayError;
-use crate::schedules::{Missed, ScheduleBody, ScheduleLimits, check};
+use crate::schedules::{self, Missed, ScheduleBody};
 
 /// What a schedule sends, and when. Exactly one of `cron` and `at` is set.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -221,7 +220,7 @@ fn body(request: ScheduleRequest, author: String, created_by: String) -> Result<
 
 /// Checks that the conversation may have one more schedule.
 async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result<()> {
-    let limit = ScheduleLimits::default().per_conversation;
+    let limit = gateway.config().schedules.per_conversation;
     let filter = ScheduleFilter { conversation: Some(conversation), due_by: None };
     let found = gateway.store().schedules(filter, PageRequest::first(limit.max(1))).await?;
     if u32::try_from(found.items.len()).unwrap_or(u32::MAX) < limit {
@@ -232,10 +231,7 @@ async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result
 }
 
 async fn put(gateway: &Gateway, id: ScheduleId, conversation: ConversationId, body: &ScheduleBody) -> Result<Schedule> {
-    let next = check(body, ScheduleLimits::default(), gateway.now()).map_err(GatewayError::from)?;
-    let body = teamster_store::Json::of(body).map_err(|error| Problem::internal(&error))?;
-    let new = NewSchedule { id, conversation, body, next_at: Some(next) };
-    Ok(gateway.store().put_schedule(new, gateway.now()).await?)
+    Ok(schedules::create(gateway, conversation, id, body).await?)
 }
 
 async fn find(gateway: &Gateway, id: ScheduleId) -> Result<Schedule> {
