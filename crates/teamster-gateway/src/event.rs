@@ -86,6 +86,11 @@ pub enum GatewayEvent {
         /// Why, and what the agent knows now.
         reason: String,
     },
+    /// A person has started the conversation anew: the agent knows nothing of what was before.
+    ConversationRestarted {
+        /// Who.
+        by: String,
+    },
     /// A delivery was given up, or its outcome is unknown.
     DeliveryFailed {
         /// The delivery.
@@ -157,6 +162,7 @@ impl GatewayEvent {
             Self::TurnFinished { .. } => "turn_finished",
             Self::PermissionAnswered { .. } => "permission_answered",
             Self::SessionReset { .. } => "session_reset",
+            Self::ConversationRestarted { .. } => "conversation_restarted",
             Self::DeliveryFailed { .. } => "delivery_failed",
             Self::ScheduleSkipped { .. } => "schedule_skipped",
             Self::MessageSent { .. } => "message_sent",

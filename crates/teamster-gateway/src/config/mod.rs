@@ -40,6 +40,8 @@ pub struct Config {
     pub tools: crate::tools::ToolsConfig,
     /// Upper bounds of schedules.
     pub schedules: crate::schedules::ScheduleLimits,
+    /// Settings of all channels.
+    pub channels: crate::channels::ChannelSettings,
     /// The webhook channels.
     pub webhooks: Vec<crate::channels::WebhookConfig>,
     /// Upper bounds.
@@ -188,6 +190,7 @@ impl Default for Config {
             hooks: Vec::new(),
             tools: crate::tools::ToolsConfig::default(),
             schedules: crate::schedules::ScheduleLimits::default(),
+            channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
             limits: Limits::default(),
             timing: Timing::default(),

@@ -53,6 +53,7 @@ use self::sessions::IdleSessions;
 pub use self::stream::{EventStream, FeedStream, StreamError};
 use self::worker::Slots;
 use crate::attachments::Attachments;
+use crate::channels::ChannelTasks;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::GatewayError;
@@ -99,6 +100,8 @@ pub struct Running {
     shared: Arc<Shared>,
     /// It ends after `stop` when the running turns have ended.
     worker: JoinHandle<()>,
+    /// Receiving and delivering.
+    channels: ChannelTasks,
     /// Tasks that must run until the worker has ended.
     upkeep: JoinSet<()>,
     hooks: Option<HookTasks>,
@@ -183,7 +186,8 @@ impl Gateway {
         upkeep.spawn(crate::schedules::run(self.clone()));
         let hooks = Some(self.shared.hooks.start(self));
         let worker = tokio::spawn(worker::work(self.clone()));
-        Ok(Running { shared: Arc::clone(&self.shared), worker, upkeep, hooks })
+        let channels = crate::channels::start(self);
+        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, upkeep, hooks })
     }
 
     /// Returns the configuration.
@@ -321,6 +325,8 @@ impl Running {
         if let Err(error) = (&mut self.worker).await {
             tracing::error!(%error, "the worker has failed");
         }
+        // The answers of the last turns are sent.
+        self.channels.shutdown().await;
         shared.sessions.close_all().await;
         self.upkeep.shutdown().await;
         if let Some(hooks) = self.hooks.take() {
