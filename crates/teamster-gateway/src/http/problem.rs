@@ -225,7 +225,7 @@ impl Problem {
 
     /// Returns the time after which the call may be repeated, in seconds.
     pub(super) const fn retry_after_seconds(&self) -> Option<u64> {
-        self.retry_after
+        self.0.retry_after
     }
 
     /// Returns the same problem with another code.
