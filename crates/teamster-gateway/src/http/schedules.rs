@@ -3,7 +3,7 @@
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use teamster_store::{ConversationId, NewSchedule, PageRequest, Schedule, ScheduleFilter, ScheduleId};
+use teamster_store::{ConversationId, PageRequest, Schedule, ScheduleFilter, ScheduleId};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -17,8 +17,7 @@ use super::settings::{CHANNEL, NAME_LENGTH};
 use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
-use crate::error::GatewayError;
-use crate::schedules::{Missed, ScheduleBody, check};
+use crate::schedules::{self, Missed, ScheduleBody};
 
 /// What a schedule sends, and when. Exactly one of `cron` and `at` is set.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -230,10 +229,7 @@ async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result
 }
 
 async fn put(gateway: &Gateway, id: ScheduleId, conversation: ConversationId, body: &ScheduleBody) -> Result<Schedule> {
-    let next = check(body, gateway.config().schedules, gateway.now()).map_err(GatewayError::from)?;
-    let body = teamster_store::Json::of(body).map_err(|error| Problem::internal(&error))?;
-    let new = NewSchedule { id, conversation, body, next_at: Some(next) };
-    Ok(gateway.store().put_schedule(new, gateway.now()).await?)
+    Ok(schedules::create(gateway, conversation, id, body).await?)
 }
 
 async fn find(gateway: &Gateway, id: ScheduleId) -> Result<Schedule> {
