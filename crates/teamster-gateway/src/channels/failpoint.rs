@@ -1,5 +1,7 @@
 //! Places where a test ends the delivery loop, as a crash would.
 
+use crate::failpoints::failpoint;
+
 /// A place between two durable steps of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -15,7 +17,30 @@ pub(super) enum Step {
     AllConfirmed,
 }
 
-/// Does nothing outside of tests.
+impl Step {
+    /// Ends the process here if a test of processes wants that.
+    fn hit(self) {
+        match self {
+            Self::Claimed => {
+                failpoint!("delivery.claimed");
+            }
+            Self::Started => {
+                failpoint!("delivery.part_started");
+            }
+            Self::Sent => {
+                failpoint!("delivery.part_sent");
+            }
+            Self::Confirmed => {
+                failpoint!("delivery.part_confirmed");
+            }
+            Self::AllConfirmed => {
+                failpoint!("delivery.all_confirmed");
+            }
+        }
+    }
+}
+
+/// Stops nothing outside of tests.
 #[cfg(not(test))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failpoint;
@@ -23,7 +48,9 @@ pub(super) struct Failpoint;
 #[cfg(not(test))]
 impl Failpoint {
     #[expect(clippy::unused_async, reason = "it waits in tests")]
-    pub(super) async fn reach(&self, _: Step) {}
+    pub(super) async fn reach(&self, step: Step) {
+        step.hit();
+    }
 }
 
 /// Stops at a step forever, so that the test can drop the loop there.
@@ -44,6 +71,7 @@ impl Failpoint {
     pub(super) async fn reach(&self, step: Step) {
         use std::sync::atomic::Ordering;
 
+        step.hit();
         let Some((wanted, number)) = self.stop_at else { return };
         if step == wanted && self.reached.0.fetch_add(1, Ordering::SeqCst) + 1 == number {
             self.reached.1.notify_one();
