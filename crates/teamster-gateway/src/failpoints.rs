@@ -29,9 +29,9 @@ pub const FAILPOINTS: &[&str] = &[
     "hand_back.before",
     "hand_back.after",
     "delivery.claimed",
-    "delivery.part_started",
-    "delivery.part_sent",
-    "delivery.part_confirmed",
+    "delivery.started",
+    "delivery.sent",
+    "delivery.confirmed",
     "delivery.all_confirmed",
 ];
 

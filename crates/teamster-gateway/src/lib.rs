@@ -30,6 +30,8 @@ pub mod hooks;
 pub mod http;
 pub mod instructions;
 pub mod schedules;
+#[cfg(test)]
+mod testing;
 pub mod tools;
 
 pub use clock::Clock;

@@ -31,11 +31,11 @@ pub(crate) struct ServerArgs {
     ///
     /// The variable TEAMSTER_SERVER sets it too. The token is that of TEAMSTER_TOKEN, or of the data directory of the
     /// gateway on this machine.
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    #[arg(long, value_name = "URL", global = true, value_hint = ValueHint::Url)]
     pub(super) server: Option<String>,
 
     /// Read the token in this data directory of a gateway
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath, hide_short_help = true)]
     pub(super) data_dir: Option<PathBuf>,
 }
 

@@ -19,6 +19,8 @@ pub(crate) use args::{LogFormat, ServeArgs};
 
 use std::path::PathBuf;
 
+use values::ServeValues;
+
 use crate::config::ConfigError;
 use crate::plan::{Inputs, SystemInputs};
 use crate::printable::Printable;
@@ -63,4 +65,15 @@ pub(crate) fn locations(
 ) -> Result<(PathBuf, PathBuf), ConfigError> {
     let values = values::resolve(args, definition, &mut SystemInputs, || teamster::Registry::DEFAULT);
     plan::locations(&values, inputs)
+}
+
+/// Returns the values in effect, and what is wrong with them.
+pub(crate) fn inspect(
+    args: &ServeArgs,
+    definition: &clap::Command,
+    default_agent: fn() -> &'static str,
+) -> (ServeValues, Vec<ConfigError>) {
+    let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
+    let problems = plan::plan(&values, &SystemInputs).err().unwrap_or_default();
+    (values, problems)
 }

@@ -73,6 +73,9 @@ const OWN: [(&str, &str); 4] = [
     ("store", "TEAMSTER_STORE"),
 ];
 
+/// The arrays of tables, which may contain secrets.
+pub(crate) const FILE_ONLY: [&str; 3] = ["rules", "hooks", "webhooks"];
+
 /// The values of one source, by key.
 type Layer = Vec<(String, Value, Source)>;
 
@@ -170,7 +173,7 @@ fn merge(layers: [Layer; 5], default_agent: fn() -> &'static str) -> BTreeMap<St
     values
 }
 
-/// Returns the values of a table, by the path of the key. Lists are not taken apart.
+/// Returns the single values and lists of a table, by the path of the key. Rules, hooks and webhooks are only in the file.
 fn flat(table: &ServeTable) -> Vec<(String, Value)> {
     fn add(prefix: &str, object: Map<String, Value>, found: &mut Vec<(String, Value)>) {
         for (name, value) in object {
@@ -182,7 +185,10 @@ fn flat(table: &ServeTable) -> Vec<(String, Value)> {
         }
     }
     let mut found = Vec::new();
-    if let Ok(Value::Object(object)) = serde_json::to_value(table) {
+    if let Ok(Value::Object(mut object)) = serde_json::to_value(table) {
+        for list in FILE_ONLY {
+            object.remove(list);
+        }
         add("", object, &mut found);
     }
     found
@@ -210,7 +216,10 @@ impl ServeValues {
         for (key, (value, _)) in &self.values {
             insert(&mut object, key, value.clone());
         }
-        serde_json::from_value(Value::Object(object)).map_err(|error| ConfigError::Serve(error.to_string()))
+        let table = serde_json::from_value::<ServeTable>(Value::Object(object));
+        let table = table.map_err(|error| ConfigError::Serve(error.to_string()))?;
+        let ServeTable { rules, hooks, webhooks, .. } = self.section.table.clone();
+        Ok(ServeTable { rules, hooks, webhooks, ..table })
     }
 
     /// Returns the error of a problem with a key, which names the origin of its value.
@@ -222,9 +231,13 @@ impl ServeValues {
             Some(Source::Setting(settings::Origin::Variable(name))) => {
                 ConfigError::Variable { name: name.clone(), problem: problem.to_owned() }
             }
-            Some(Source::Setting(settings::Origin::File { file, line, .. })) => {
-                let line = self.section.line(key).filter(|_| *file == self.section.file).unwrap_or(*line);
-                ConfigError::Invalid { file: file.clone(), line, problem: format!("serve.{key}: {problem}") }
+            // The value is in [defaults].
+            Some(Source::Setting(settings::Origin::File { file, line, .. })) if self.section.line(key).is_none() => {
+                ConfigError::Invalid { file: file.clone(), line: *line, problem: problem.to_owned() }
+            }
+            _ if let Some(line) = self.section.line(key) => {
+                let file = self.section.file.clone();
+                ConfigError::Invalid { file, line, problem: format!("serve.{key}: {problem}") }
             }
             _ => ConfigError::Serve(format!("serve.{key}: {problem}")),
         }

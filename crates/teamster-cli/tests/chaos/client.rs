@@ -163,7 +163,9 @@ impl Client {
         while let Some(chunk) = response.chunk().await.expect("more of the stream") {
             text.push_str(&String::from_utf8(chunk.to_vec()).expect("UTF-8"));
             while let Some((event, rest)) = text.split_once("\n\n") {
-                if let Some(data) = event.lines().find_map(|line| line.strip_prefix("data: ").or(line.strip_prefix("data:"))) {
+                if let Some(data) =
+                    event.lines().find_map(|line| line.strip_prefix("data: ").or(line.strip_prefix("data:")))
+                {
                     events.push(serde_json::from_str(data).expect("JSON"));
                 }
                 text = rest.to_owned();

@@ -166,7 +166,8 @@ fn write_agents(directory: &Path) {
     let mut number = 0;
     for ((name, steps), weight) in BEHAVIORS.iter().zip(WEIGHTS) {
         let steps = if *name == "flood" { steps.repeat(9) } else { (*steps).to_owned() };
-        std::fs::write(directory.join(format!("{name}.toml")), format!("[[turns]]\nsteps = [{steps}]\n")).expect("written");
+        std::fs::write(directory.join(format!("{name}.toml")), format!("[[turns]]\nsteps = [{steps}]\n"))
+            .expect("written");
         for _ in 0..weight {
             cases.push_str(&format!("{number}) name={name};;\n"));
             number += 1;

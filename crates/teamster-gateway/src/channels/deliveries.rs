@@ -4,7 +4,7 @@
 //! of a failure cannot take the place of the answer.
 
 use teamster::event::{PermissionRequest, Question};
-use teamster_channel::{Button, ButtonStyle, Content, File, Prompt};
+use teamster_channel::{Button, ButtonStyle, Content, Prompt};
 use teamster_store::{
     ChatAddress, ConversationId, Decision, DeliveryId, Epoch, Json, Lease, NewDelivery, PermissionId,
     PermissionOutcome, Timestamp, TurnId,
@@ -14,7 +14,6 @@ use uuid::Uuid;
 use super::body::{Body, Meaning};
 use super::token::new_token;
 use super::wording;
-use crate::attachments::StoredAttachment;
 use crate::error::GatewayError;
 
 /// Channels whose clients read the log: nothing is delivered to them.
@@ -117,20 +116,22 @@ pub fn notice(to: &Recipient<'_>, name: &str, text: &str) -> Result<Vec<NewDeliv
     to.delivery(to.key(&format!("notice:{name}")), &Body::of(Content::Notice { text: text.to_owned() }))
 }
 
-/// Shows a file. `number` distinguishes it from the other files of the turn.
-pub fn file(
-    to: &Recipient<'_>,
-    number: u32,
-    file: &StoredAttachment,
-    caption: &str,
+/// Shows what an agent sends with a tool, in its own chat or another one. The key is that of the tool call: a retried attempt
+/// that sends the same again does not double it.
+pub fn of_tool(
+    conversation: ConversationId,
+    turn: TurnId,
+    address: &ChatAddress,
+    key: String,
+    content: Content,
+    now: Timestamp,
 ) -> Result<Vec<NewDelivery>, GatewayError> {
-    let content = Content::File(File {
-        name: file.name.clone(),
-        media_type: file.media_type.clone(),
-        hash: file.hash.clone(),
-        caption: caption.to_owned(),
-    });
-    to.delivery(to.key(&format!("file:{number}")), &Body::of(content))
+    let to = Recipient { conversation, address, turn: None, now };
+    let mut deliveries = to.delivery(key, &Body::of(content))?;
+    for delivery in &mut deliveries {
+        delivery.turn = Some(turn);
+    }
+    Ok(deliveries)
 }
 
 /// Shows a prompt with these answers. Each button has an unguessable token that is bound to the request and its decision.

@@ -1,5 +1,6 @@
 //! Places where a test ends the delivery loop, as a crash would.
 
+#[cfg(not(test))]
 use crate::failpoints::failpoint;
 
 /// A place between two durable steps of a delivery.
@@ -17,39 +18,37 @@ pub(super) enum Step {
     AllConfirmed,
 }
 
-impl Step {
-    /// Ends the process here if a test of processes wants that.
-    fn hit(self) {
-        match self {
-            Self::Claimed => {
-                failpoint!("delivery.claimed");
-            }
-            Self::Started => {
-                failpoint!("delivery.part_started");
-            }
-            Self::Sent => {
-                failpoint!("delivery.part_sent");
-            }
-            Self::Confirmed => {
-                failpoint!("delivery.part_confirmed");
-            }
-            Self::AllConfirmed => {
-                failpoint!("delivery.all_confirmed");
-            }
-        }
-    }
-}
-
-/// Stops nothing outside of tests.
+/// Outside of unit tests, the points at which the whole process may end.
 #[cfg(not(test))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failpoint;
 
 #[cfg(not(test))]
 impl Failpoint {
+    /// Stops nowhere.
+    pub(super) const fn none() -> Self {
+        Self
+    }
+
     #[expect(clippy::unused_async, reason = "it waits in tests")]
     pub(super) async fn reach(&self, step: Step) {
-        step.hit();
+        match step {
+            Step::Claimed => {
+                failpoint!("delivery.claimed");
+            }
+            Step::Started => {
+                failpoint!("delivery.started");
+            }
+            Step::Sent => {
+                failpoint!("delivery.sent");
+            }
+            Step::Confirmed => {
+                failpoint!("delivery.confirmed");
+            }
+            Step::AllConfirmed => {
+                failpoint!("delivery.all_confirmed");
+            }
+        }
     }
 }
 
@@ -63,6 +62,10 @@ pub(super) struct Failpoint {
 
 #[cfg(test)]
 impl Failpoint {
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
     /// Stops when the step is reached for the time `number`, starting at 1.
     pub(super) fn at(step: Step, number: u32) -> Self {
         Self { stop_at: Some((step, number)), ..Self::default() }
@@ -71,7 +74,6 @@ impl Failpoint {
     pub(super) async fn reach(&self, step: Step) {
         use std::sync::atomic::Ordering;
 
-        step.hit();
         let Some((wanted, number)) = self.stop_at else { return };
         if step == wanted && self.reached.0.fetch_add(1, Ordering::SeqCst) + 1 == number {
             self.reached.1.notify_one();

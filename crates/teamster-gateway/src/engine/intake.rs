@@ -105,7 +105,12 @@ impl Gateway {
             return Err(GatewayError::Invalid { field: "text", problem });
         }
         let (address, target) = self.target(&message).await?;
+        let conversation_id = match &message.target {
+            MessageTarget::Conversation(id) => Some(id.to_string()),
+            MessageTarget::Address(_) => None,
+        };
         let event = HookEvent::MessageAccepted {
+            conversation_id,
             channel: address.channel.clone(),
             chat: address.chat.clone(),
             author: message.author.clone(),
@@ -290,6 +295,7 @@ fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]
         author: author.to_owned(),
         text: text.to_owned(),
         attachments: attachments.to_vec(),
+        schedule_id: None,
     }
 }
 

@@ -29,17 +29,22 @@ mod upkeep;
 mod worker;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use teamster::Runtime;
 use teamster_channel::Channel;
-use teamster_store::{ConversationId, FeedCursor, HostId, Json, NewEvent, Seq, Store, Timestamp, TurnId, WorkerId};
+use teamster_store::{
+    ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, NewDelivery, NewEvent, Seq, Store, Timestamp,
+    TurnId, WorkerId,
+};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use self::conversations::{ConversationChange, NewConversationRequest};
+pub(crate) use self::history::history;
 use self::hub::Hub;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
 use self::leases::Leases;
@@ -53,7 +58,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
-use crate::hooks::Hooks;
+use crate::hooks::{HookTasks, Hooks};
 use crate::instructions::Instructions;
 use crate::tools::AgentTools;
 
@@ -99,7 +104,15 @@ pub struct Running {
     channels: ChannelTasks,
     /// Tasks that must run until the worker has ended.
     upkeep: JoinSet<()>,
+    hooks: Option<HookTasks>,
 }
+
+/// A reference that does not keep the gateway alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakGateway(Weak<Shared>);
+
+/// How long a shutdown waits for hooks of queued events.
+const HOOKS_LIMIT: Duration = Duration::from_secs(10);
 
 struct Shared {
     config: Config,
@@ -122,6 +135,8 @@ struct Shared {
     work: Notify,
     /// A delivery may be claimable now.
     deliveries: Notify,
+    /// A schedule was created, changed or deleted.
+    schedules: Notify,
     stop: CancellationToken,
 }
 
@@ -131,7 +146,7 @@ impl Gateway {
         let Parts { config, store, runtime, channels, host, clock } = parts;
         let shared = Shared {
             attachments: Attachments::in_directory(config.data_dir.join("files")),
-            hooks: Hooks::new(config.hooks.clone()),
+            hooks: Hooks::new(config.hooks.clone(), clock.clone()),
             tools: AgentTools::default(),
             instructions: Instructions::new(&config.instructions),
             config,
@@ -148,6 +163,7 @@ impl Gateway {
             sessions: IdleSessions::default(),
             work: Notify::new(),
             deliveries: Notify::new(),
+            schedules: Notify::new(),
             stop: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -156,17 +172,22 @@ impl Gateway {
     /// Starts the tasks: turns, leases, deliveries, schedules, retention. Call it inside a Tokio runtime.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// The store cannot be read, or a file or hook of the configuration cannot be used.
     pub async fn start(&self) -> Result<Running, GatewayError> {
+        self.shared.instructions.check()?;
+        self.shared.hooks.check()?;
+        self.shared.tools.start(self).await?;
         worker::recover(&self.shared).await?;
         let mut upkeep = JoinSet::new();
         let shared = Arc::clone(&self.shared);
         upkeep.spawn(async move { leases::renew(&shared).await });
         let shared = Arc::clone(&self.shared);
         upkeep.spawn(async move { upkeep::run(&shared).await });
+        upkeep.spawn(crate::schedules::run(self.clone()));
+        let hooks = Some(self.shared.hooks.start(self));
         let worker = tokio::spawn(worker::work(self.clone()));
         let channels = crate::channels::start(self);
-        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, upkeep })
+        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, upkeep, hooks })
     }
 
     /// Returns the configuration.
@@ -192,6 +213,12 @@ impl Gateway {
     /// Returns the operator's hooks.
     pub fn hooks(&self) -> &Hooks {
         &self.shared.hooks
+    }
+
+    /// Returns the tools of agents.
+    #[cfg(test)]
+    pub(crate) fn tools(&self) -> &AgentTools {
+        &self.shared.tools
     }
 
     /// Returns the channels.
@@ -224,6 +251,41 @@ impl Gateway {
         &self.shared.deliveries
     }
 
+    /// Is notified when a schedule was created, changed or deleted.
+    pub fn schedules_changed(&self) -> &Notify {
+        &self.shared.schedules
+    }
+
+    /// Appends an event to the log of a conversation, without the lease of a worker.
+    pub(crate) async fn record(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+    ) -> Result<(), GatewayError> {
+        self.record_with(conversation, turn, event, Vec::new()).await
+    }
+
+    /// Appends an event to the log of a conversation, and queues deliveries, in one transaction.
+    pub(crate) async fn record_with(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+        deliveries: Vec<NewDelivery>,
+    ) -> Result<(), GatewayError> {
+        let effects = Effects { events: vec![self.shared.event(event, turn)?], deliveries };
+        let patch = ConversationPatch::default();
+        self.shared.store.update_conversation(conversation, patch, effects, self.now()).await?;
+        self.announce_growth(conversation);
+        Ok(())
+    }
+
+    /// Returns a reference that does not keep the gateway alive.
+    pub(crate) fn downgrade(&self) -> WeakGateway {
+        WeakGateway(Arc::downgrade(&self.shared))
+    }
+
     /// Announces that the log of a conversation has grown by an operation of the caller on the store.
     pub fn announce_growth(&self, conversation: ConversationId) {
         self.shared.hub.announce_growth(conversation);
@@ -247,6 +309,13 @@ impl Gateway {
     }
 }
 
+impl WeakGateway {
+    /// Returns the gateway, unless it is gone.
+    pub(crate) fn upgrade(&self) -> Option<Gateway> {
+        self.0.upgrade().map(|shared| Gateway { shared })
+    }
+}
+
 impl Running {
     /// Stops accepting and claiming, and waits for running turns within the time limit of the configuration. Turns that do
     /// not end in time are handed back: another start runs them.
@@ -260,6 +329,9 @@ impl Running {
         self.channels.shutdown().await;
         shared.sessions.close_all().await;
         self.upkeep.shutdown().await;
+        if let Some(hooks) = self.hooks.take() {
+            hooks.shutdown(HOOKS_LIMIT).await;
+        }
         // What was not recorded in time is claimed again without waiting for its lease.
         if let Err(error) = shared.store.expire_leases(shared.worker.clone(), shared.clock.now()).await {
             tracing::warn!(%error, "leases were not released; they expire by themselves");

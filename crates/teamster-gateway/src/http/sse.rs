@@ -22,7 +22,7 @@ use crate::engine::{EventStream, FeedStream, StreamError};
 use crate::event::render;
 
 /// How long a stream waits for a subscriber that does not read.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The number of chunks that wait for a subscriber.
 const CHUNKS: usize = 4;

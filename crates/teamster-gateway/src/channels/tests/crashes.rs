@@ -45,7 +45,7 @@ async fn crash_at(step: Step, number: u32, memory: Memory, policy: UnknownOutcom
     shut_down(&gateway, &mut tasks).await;
     match policy {
         UnknownOutcome::Repeat => {
-            assert!(states.iter().all(|state| *state == DeliveryState::Sent), "{step:?} {states:?}")
+            assert!(states.iter().all(|state| *state == DeliveryState::Sent), "{step:?} {states:?}");
         }
         UnknownOutcome::Report => {
             let unknown = states.iter().filter(|state| **state == DeliveryState::Unknown).count();

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use teamster_channel::{Content, Operation, RateScope, SendError};
-use teamster_store::DeliveryState;
+use teamster_channel::{Content, File, Operation, RateScope, SendError};
+use teamster_store::DeliveryState::{self, Failed, Sent};
 
 use super::service::{Reaction, Service};
 use super::{World, answer, enqueue, events, shut_down, until};
-use crate::attachments::StoredAttachment;
 use crate::channels::deliveries;
 
 fn later(after: Option<Duration>, scope: RateScope) -> Reaction {
@@ -26,7 +25,6 @@ async fn a_chat_keeps_its_order_although_sends_fail() {
     }
     let states = world.settled().await;
     shut_down(&gateway, &mut tasks).await;
-    use DeliveryState::{Failed, Sent};
     assert_eq!(states, [Sent, Sent, Failed, Sent]);
     assert_eq!(service.texts("a"), ["one", "two", "four"]);
 }
@@ -209,13 +207,15 @@ async fn a_file_is_sent_with_its_bytes_and_one_that_is_too_large_is_reported_in_
     let (gateway, mut tasks) = world.start();
     for content in [&b"small"[..], &b"larger"[..]] {
         let hash = gateway.attachments().put(content.to_vec()).await.unwrap();
-        let size = u64::try_from(content.len()).unwrap();
-        let file = StoredAttachment { name: "a`b.txt".into(), media_type: "text/plain".into(), hash, size };
-        enqueue(&gateway, "a", |to| deliveries::file(to, 1, &file, "See").unwrap()).await;
+        let file = File { name: "a`b.txt".into(), media_type: "text/plain".into(), hash, caption: "See".into() };
+        enqueue(&gateway, "a", |to| {
+            let (turn, key) = (to.turn.unwrap().0, file.hash.clone());
+            deliveries::of_tool(to.conversation, turn, to.address, key, Content::File(file), to.now).unwrap()
+        })
+        .await;
     }
     let states = world.settled().await;
     shut_down(&gateway, &mut tasks).await;
-    use DeliveryState::{Failed, Sent};
     assert_eq!(states, [Sent, Failed, Sent]);
     assert_eq!(&*service.calls()[0].outgoing.bytes, b"small");
     assert!(service.texts("a")[1].contains("the file has 6 bytes"), "{:?}", service.texts("a"));

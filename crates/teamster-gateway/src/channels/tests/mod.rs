@@ -63,7 +63,7 @@ impl World {
 
     /// Starts a gateway.
     fn start(&self) -> (Gateway, ChannelTasks) {
-        self.start_with(Failpoint::default())
+        self.start_with(Failpoint::none())
     }
 
     fn start_with(&self, failpoint: Failpoint) -> (Gateway, ChannelTasks) {

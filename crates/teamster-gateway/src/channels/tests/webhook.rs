@@ -87,8 +87,8 @@ async fn a_program_sends_a_message_answers_the_prompt_and_gets_the_answer() {
     let to = deliveries::Recipient::of_turn(claim.lease, &claim.conversation.address, gateway.now());
     let answer = deliveries::answer(&to, "Deployed.", Some("s-1")).unwrap();
     gateway.store().enqueue(answer, gateway.now()).await.unwrap();
-    let states = world.settled().await;
-    assert!(states.iter().all(|state| *state == DeliveryState::Sent), "{states:?}");
+    let ended = world.settled().await;
+    assert!(ended.iter().all(|state| *state == DeliveryState::Sent), "{ended:?}");
     let last = got.lock().unwrap().last().unwrap().clone();
     assert_eq!((&last["text"], &last["sessionId"], &last["target"]), (&json!("Deployed."), &json!("s-1"), &wanted));
     shut_down(&gateway, &mut tasks).await;

@@ -111,7 +111,7 @@ impl<'a> Attempt<'a> {
                     attempt.report_lost_session()?;
                 }
                 failpoint!("session.opened");
-                open.tools.begin_turn(attempt.context.tool_turn());
+                open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
                 match open.session.send(prompt) {
                     Ok(run) => {
                         failpoint!("prompt.sent");
@@ -317,12 +317,13 @@ impl TurnContext {
         Ok(())
     }
 
-    fn tool_turn(&self) -> crate::tools::ToolTurn {
+    fn tool_turn(&self, directory: &std::path::Path) -> crate::tools::ToolTurn {
         crate::tools::ToolTurn {
             conversation: self.claim.conversation.id,
             turn: self.claim.turn.id,
             address: self.claim.conversation.address.clone(),
             author: self.claim.turn.message.author.clone(),
+            directory: directory.to_owned(),
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::attempt::{Attempt, Ended};
 use super::decisions::{Beginning, beginning};
-use super::history::session_of_turn;
+use super::history::{PastAttempts, past_attempts};
 use super::running::TurnCommand;
 use super::{Gateway, Shared};
 use crate::channels::deliveries::{self, Recipient};
@@ -74,14 +74,14 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         let reason = "a rule of the operator does not permit this message any more";
         return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
     };
-    let session = context.interrupted_session().await?;
+    let past = context.past_attempts().await?;
     let turn = &context.claim.turn;
     let begin = beginning(
         context.claim.interrupted,
-        turn.attempts,
+        turn.attempts.saturating_sub(past.failed),
         turn.progress,
         context.shared().config.interrupted,
-        session.is_some() || context.claim.session.is_some(),
+        past.session.is_some() || context.claim.session.is_some(),
     );
     match begin {
         Beginning::Park => {
@@ -98,7 +98,7 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
             context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
         }
         Beginning::Prompt => context.attempt(settings, None).await,
-        Beginning::Continue => context.attempt(settings, session).await,
+        Beginning::Continue => context.attempt(settings, past.session).await,
     }
 }
 
@@ -120,12 +120,12 @@ impl TurnContext {
         Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
     }
 
-    /// Returns the session in which an interrupted attempt worked.
-    async fn interrupted_session(&self) -> Result<Option<String>, TurnError> {
+    /// Returns what is known of the attempts of an interrupted turn.
+    async fn past_attempts(&self) -> Result<PastAttempts, TurnError> {
         if !self.claim.interrupted {
-            return Ok(None);
+            return Ok(PastAttempts::default());
         }
-        Ok(session_of_turn(&*self.shared().store, &self.claim.conversation, self.claim.turn.id).await?)
+        Ok(past_attempts(&*self.shared().store, &self.claim.turn).await?)
     }
 
     /// Closes the permission requests of a worker that is gone.
