@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use teamster_channel::{Content, File, Operation, RateScope, SendError};
-use teamster_store::DeliveryState::{self, Failed, Sent};
+use teamster_store::DeliveryState::{Failed, Pending, Sent};
 
 use super::service::{Reaction, Service};
 use super::{World, answer, enqueue, events, shut_down, until};
@@ -58,7 +58,7 @@ async fn a_delivery_is_given_up_visibly_after_its_attempts() {
     world.config.channels.delivery.max_attempts = 3;
     let (gateway, mut tasks) = world.start();
     let accepted = answer(&gateway, "a", "lost").await;
-    assert_eq!(world.settled().await, [DeliveryState::Failed]);
+    assert_eq!(world.settled().await, [Failed]);
     shut_down(&gateway, &mut tasks).await;
     assert_eq!(service.calls().len(), 3);
     let failed = events(&gateway, accepted, "delivery_failed").await;
@@ -108,7 +108,7 @@ async fn a_call_without_an_answer_ends_at_its_time_limit_and_is_settled() {
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     answer(&gateway, "a", "once").await;
-    assert_eq!(world.settled().await, [DeliveryState::Sent]);
+    assert_eq!(world.settled().await, [Sent]);
     shut_down(&gateway, &mut tasks).await;
     assert_eq!((service.texts("a"), service.calls().len()), (vec!["once".to_owned()], 1));
 }
@@ -122,7 +122,7 @@ async fn a_panic_of_a_channel_loses_nothing_and_stops_no_other_chat() {
     answer(&gateway, "a", "one").await;
     until("the channel panics", || service.calls().len() == 1).await;
     answer(&gateway, "b", "two").await;
-    assert_eq!(world.settled().await, [DeliveryState::Sent, DeliveryState::Sent]);
+    assert_eq!(world.settled().await, [Sent, Sent]);
     shut_down(&gateway, &mut tasks).await;
     assert_eq!((service.texts("a"), service.texts("b")), (vec!["one".to_owned()], vec!["two".to_owned()]));
 }
@@ -230,7 +230,7 @@ async fn a_shutdown_finishes_the_call_that_is_under_way_and_leaves_the_rest_for_
     until("the first part is under way", || service.calls().len() == 1).await;
     shut_down(&gateway, &mut tasks).await;
     assert_eq!(service.texts("a").len(), 1, "the part that was under way is complete, no other one was begun");
-    assert_eq!(world.all().await[0].state, DeliveryState::Pending);
+    assert_eq!(world.all().await[0].state, Pending);
     let (gateway, mut tasks) = world.start();
     world.settled().await;
     shut_down(&gateway, &mut tasks).await;

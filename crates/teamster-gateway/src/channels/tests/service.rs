@@ -124,7 +124,7 @@ impl Service {
 
 #[async_trait]
 impl Channel for Service {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "double"
     }
 
