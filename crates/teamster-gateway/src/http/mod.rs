@@ -89,6 +89,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
     let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let metrics = crate::telemetry::metrics_router(gateway.clone());
     let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
     let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
         .routes(routes!(operation::healthz))
@@ -104,7 +105,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
         .merge(further)
         .split_for_parts();
     let openapi = openapi::describe(description, open_description);
-    let protected = protected.merge(openapi::route(&openapi));
+    let protected = protected.merge(openapi::route(&openapi)).merge(metrics);
     Routes { open: layers::around(open), protected: layers::around(layers::with_fallbacks(protected)), openapi }
 }
 
