@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{
-    Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision, EditOutcome,
-    Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage, Permission,
-    PermissionId, QueueLimits, Target, Turn, TurnId,
+    Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
+    EditOutcome, Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage,
+    Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};

@@ -26,10 +26,7 @@ pub(super) struct KnownNames {
 }
 
 impl KnownNames {
-    pub(super) fn new(
-        agents: impl IntoIterator<Item = String>,
-        channels: impl IntoIterator<Item = String>,
-    ) -> Self {
+    pub(super) fn new(agents: impl IntoIterator<Item = String>, channels: impl IntoIterator<Item = String>) -> Self {
         let channels = channels.into_iter().chain(CHANNELS.map(str::to_owned)).collect();
         Self { agents: agents.into_iter().collect(), channels }
     }
@@ -49,8 +46,7 @@ impl KnownNames {
 /// Returns the label value of an error code. Agents and vendors may report codes of their own.
 pub(super) fn error_code(code: Option<&str>) -> String {
     let Some(code) = code else { return NONE.to_owned() };
-    let is_known =
-        GATEWAY_CODES.contains(&code) || !matches!(ErrorCode::from(code), ErrorCode::Other(_));
+    let is_known = GATEWAY_CODES.contains(&code) || !matches!(ErrorCode::from(code), ErrorCode::Other(_));
     if is_known { code.to_owned() } else { OTHER.to_owned() }
 }
 

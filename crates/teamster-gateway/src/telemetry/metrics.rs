@@ -279,7 +279,11 @@ impl Shared {
             "Attempts after which a turn went back into its queue: for a retry, a pause or a shutdown",
             self.handed_back.clone(),
         );
-        registry.register("leases_lost", "Turns that were stopped because their lease was lost", self.leases_lost.clone());
+        registry.register(
+            "leases_lost",
+            "Turns that were stopped because their lease was lost",
+            self.leases_lost.clone(),
+        );
         registry.register("deliveries", "Outcomes of deliveries, by channel", self.deliveries.clone());
         registry.register("hook_failures", "Calls of hooks that have failed", self.hook_failures.clone());
         registry.register("http_requests", "HTTP requests, by route and class of the status", self.requests.clone());
@@ -302,7 +306,11 @@ impl Shared {
         registry.register("idle_sessions", "Open agent sessions without a turn", levels.idle_sessions.clone());
         registry.register("conversations", "Conversations in the store", levels.conversations.clone());
         registry.register("expired_leases", "Turns whose lease has expired", levels.expired_leases.clone());
-        registry.register("open_permission_requests", "Permission requests without an answer", levels.permissions.clone());
+        registry.register(
+            "open_permission_requests",
+            "Permission requests without an answer",
+            levels.permissions.clone(),
+        );
         registry.register("deliveries_pending", "Deliveries that have not ended", levels.pending_deliveries.clone());
         registry.register(
             "deliveries_failed",

@@ -80,15 +80,18 @@ impl SpanExport {
             .with_filter(filter_fn(is_exported))
     }
 
-    /// Sends the spans that wait, and stops the export. It takes at most `limit`.
+    /// Sends the spans that wait, and stops the export. It takes at most `limit`, and 5 s before for the spans that wait.
     ///
     /// # Errors
     /// Spans were lost: the collector does not answer or refuses them.
     pub async fn shutdown(self, limit: Duration) -> Result<(), ExportError> {
-        let stopped = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(limit)).await;
-        stopped
-            .map_err(|error| ExportError::Flush(error.to_string()))?
-            .map_err(|error| ExportError::Flush(error.to_string()))
+        let stop = move || {
+            // The shutdown sends what waits as well, but does not say whether it was sent.
+            let flushed = self.provider.force_flush();
+            self.provider.shutdown_with_timeout(limit).and(flushed)
+        };
+        let stopped = tokio::task::spawn_blocking(stop).await.map_err(|error| ExportError::Flush(error.to_string()))?;
+        stopped.map_err(|error| ExportError::Flush(error.to_string()))
     }
 }
 

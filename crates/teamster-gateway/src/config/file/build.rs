@@ -44,7 +44,8 @@ const MAX_BATCH: Duration = Duration::from_secs(1);
 /// Returns every problem of the values.
 pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result<Serve, Vec<KeyProblem>> {
     let mut checks = Checks::default();
-    let mut config = Config { data_dir: table.data_dir.clone().unwrap_or_else(|| data_dir.to_owned()), ..Config::default() };
+    let mut config =
+        Config { data_dir: table.data_dir.clone().unwrap_or_else(|| data_dir.to_owned()), ..Config::default() };
     apply(table, &mut config);
     if let Some(listen) = &table.listen {
         match address(listen) {
@@ -54,7 +55,8 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
     }
     let role = table.role.unwrap_or_default();
     if role != Role::All {
-        let problem = format!("the role {role} needs a store that several machines share; with SQLite, use the role all");
+        let problem =
+            format!("the role {role} needs a store that several machines share; with SQLite, use the role all");
         checks.add("role", problem);
     }
     let store = match table.store.as_deref() {
@@ -77,7 +79,9 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
 fn address(text: &str) -> Result<SocketAddr, String> {
     let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     numeric.as_deref().unwrap_or(text).parse().map_err(|_| {
-        format!("invalid address {text:?}: write an IP address and a port, such as \"127.0.0.1:4780\" or \"[::1]:4780\"")
+        format!(
+            "invalid address {text:?}: write an IP address and a port, such as \"127.0.0.1:4780\" or \"[::1]:4780\""
+        )
     })
 }
 
@@ -106,7 +110,10 @@ fn check_exposure(config: &Config, checks: &mut Checks) {
     }
     for (index, host) in config.hosts.iter().enumerate() {
         if host.is_empty() || host.contains(['/', '*', ' ', '@']) {
-            checks.add(&format!("hosts.{index}"), format!("{host:?} must be a host name, such as \"agents.example.org\""));
+            checks.add(
+                &format!("hosts.{index}"),
+                format!("{host:?} must be a host name, such as \"agents.example.org\""),
+            );
         }
     }
 }
@@ -119,7 +126,9 @@ fn check_times(config: &Config, checks: &mut Checks) {
     if timing.batch > MAX_BATCH {
         checks.add("timing.batch", "it must be at most 1s".to_owned());
     }
-    for (key, time) in [("timing.heartbeat", timing.heartbeat), ("timing.permission_timeout", timing.permission_timeout)] {
+    for (key, time) in
+        [("timing.heartbeat", timing.heartbeat), ("timing.permission_timeout", timing.permission_timeout)]
+    {
         if time < Duration::from_secs(1) {
             checks.add(key, "it must be at least 1s".to_owned());
         }

@@ -92,7 +92,10 @@ impl Checks {
         }
         for (name, list) in [("chats", &rule.chats), ("authors", &rule.authors), ("approvers", &rule.approvers)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
-                self.add(&format!("{key}.{name}"), "the list is empty, so it matches nothing: remove it or fill it".to_owned());
+                self.add(
+                    &format!("{key}.{name}"),
+                    "the list is empty, so it matches nothing: remove it or fill it".to_owned(),
+                );
             }
         }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {

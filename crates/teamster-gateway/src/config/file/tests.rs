@@ -144,7 +144,10 @@ fn a_table_sets_every_part_of_the_configuration() {
     assert_eq!(config.turn.cli_path, Some(directory.path().join("bin/codex")));
     assert_eq!((config.turn.permission, config.turn.deadline), (PermissionMode::Edit, Some(Duration::from_mins(20))));
     assert_eq!((&config.turn.directory, &config.roots), (&real.join("work"), &vec![real.join("other")]));
-    assert_eq!((config.interrupted, config.limits.max_running, config.limits.idle_sessions), (Interrupted::Resume, 2, 0));
+    assert_eq!(
+        (config.interrupted, config.limits.max_running, config.limits.idle_sessions),
+        (Interrupted::Resume, 2, 0)
+    );
     assert_eq!((config.timing.lease, config.retries.max), (Duration::from_secs(10), 1));
     assert_eq!(config.retention.events_per_conversation, Some(1000));
     assert_eq!(config.rules[0].directory, Some(real.join("work/sub")));

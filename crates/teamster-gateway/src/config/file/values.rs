@@ -17,7 +17,8 @@ pub struct Time(pub Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let invalid = |error| serde::de::Error::custom(format!("invalid duration {text:?}: {error}; write it like \"90s\""));
+        let invalid =
+            |error| serde::de::Error::custom(format!("invalid duration {text:?}: {error}; write it like \"90s\""));
         humantime::parse_duration(&text).map(Self).map_err(invalid)
     }
 }

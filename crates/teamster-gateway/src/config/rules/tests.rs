@@ -58,8 +58,7 @@ fn the_model_of_another_agent_is_not_used() {
     let none = ConversationSettings::default();
     let other = resolve(&config, Some("codex"), &none, HTTP).unwrap();
     assert_eq!((other.model, other.cli_path), (None, None));
-    config.rules =
-        vec![Rule { agent: Some("codex".to_owned()), model: Some("large".to_owned()), ..Rule::default() }];
+    config.rules = vec![Rule { agent: Some("codex".to_owned()), model: Some("large".to_owned()), ..Rule::default() }];
     assert_eq!(resolve(&config, None, &none, HTTP).unwrap().model.as_deref(), Some("large"));
     let chosen = resolve(&config, Some("claude"), &none, HTTP).unwrap();
     assert_eq!(chosen.model.as_deref(), Some("default"));
