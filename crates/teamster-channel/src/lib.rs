@@ -40,8 +40,8 @@ pub use inbound::{
 };
 pub use live_edit::{EditStep, LiveEdit};
 pub use outbound::{
-    Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, RateScope, SendError,
-    SendOutcome,
+    Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, REPEAT_MARK, RateScope,
+    SendError, SendOutcome,
 };
 pub use pace::Pace;
 pub use split::{MIN_LIMIT, split};

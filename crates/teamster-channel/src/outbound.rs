@@ -1,5 +1,6 @@
 //! What a channel sends.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,16 @@ pub struct Outgoing {
     pub created_at_ms: i64,
 }
 
+/// What marks a text as a possible repeat, for people.
+pub const REPEAT_MARK: &str = "_(possibly a repeat)_\n";
+
 impl Outgoing {
+    /// Returns the text for people, with a mark if it may be a repeat. It fits into the limit of the service.
+    pub fn shown_text(&self) -> Cow<'_, str> {
+        let text = self.content.text();
+        if self.may_be_repeat { Cow::Owned(format!("{REPEAT_MARK}{text}")) } else { Cow::Borrowed(text) }
+    }
+
     /// Returns a short form of the key: 24 hexadecimal digits, for services that limit the length of a nonce.
     pub fn nonce(&self) -> String {
         let digest = Sha256::digest(self.key.as_bytes());

@@ -13,6 +13,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -21,12 +22,26 @@ use crate::verbose::LogLines;
 /// The directives of a log file, if none are given.
 const FILE_DIRECTIVES: &str = "teamster=debug";
 
+/// Where log lines go, and their form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination<'a> {
+    /// Lines are appended to this file. `None` is standard error.
+    pub(crate) file: Option<&'a Path>,
+    /// Each line is a JSON document.
+    pub(crate) is_json: bool,
+}
+
 /// Starts the log with these directives, such as `teamster=debug`, or with those of `RUST_LOG`. Without directives
-/// nothing is logged. Lines are appended to the file, if one is given. `more` receives everything of the library.
+/// nothing is logged, unless a file is given. `more` receives everything of the library.
 ///
 /// # Errors
 /// Returns a message if the directives cannot be parsed, or the file cannot be opened.
-pub(crate) fn start(directives: Option<&str>, file: Option<&Path>, more: Option<LogLines>) -> Result<(), String> {
+pub(crate) fn start(
+    directives: Option<&str>,
+    destination: Destination<'_>,
+    more: Option<LogLines>,
+) -> Result<(), String> {
+    let Destination { file, is_json } = destination;
     let variable = std::env::var("RUST_LOG").ok();
     let given = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty());
     let text = given.or(file.map(|_| FILE_DIRECTIVES));
@@ -37,16 +52,24 @@ pub(crate) fn start(directives: Option<&str>, file: Option<&Path>, more: Option<
         .unwrap_or("off")
         .parse()
         .map_err(|error: ParseError| format!("cannot parse the log filter {:?}: {error}", text.unwrap_or_default()))?;
-    let lines = tracing_subscriber::fmt::layer().with_ansi(false);
-    let registry = tracing_subscriber::registry().with(more.with_filter(LevelFilter::DEBUG));
-    let started = match file {
-        None => registry.with(lines.with_writer(|| Escaped(io::stderr())).with_filter(targets)).try_init(),
+    let writer = match file {
+        None => BoxMakeWriter::new(|| Escaped(io::stderr())),
         Some(path) => {
             let file =
                 open(path).map_err(|error| format!("cannot open the log file {}: {error}", path.to_string_lossy()))?;
-            registry.with(lines.with_writer(Mutex::new(Escaped(file))).with_filter(targets)).try_init()
+            BoxMakeWriter::new(Mutex::new(Escaped(file)))
         }
     };
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer);
+    let registry = tracing_subscriber::registry().with(more.with_filter(LevelFilter::DEBUG));
+    #[cfg(feature = "serve")]
+    if is_json {
+        let started = registry.with(lines.json().flatten_event(true).with_filter(targets)).try_init();
+        return started.map_err(|error| format!("cannot start the log: {error}"));
+    }
+    // Only a gateway has JSON lines.
+    _ = is_json;
+    let started = registry.with(lines.with_filter(targets)).try_init();
     started.map_err(|error| format!("cannot start the log: {error}"))
 }
 

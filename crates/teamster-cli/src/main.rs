@@ -12,6 +12,7 @@
 //!   report the leftovers of crashes.
 //! - [`usage`]: the usage journal, and `teamster usage`, which sums it.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
+//! - `serve`: `teamster serve`, the gateway; `client`: its shell clients; `store`: backups of its store.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`terminal`]: keys
 //!   and settings of the terminal; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
@@ -24,6 +25,8 @@
 
 mod args;
 mod chat;
+#[cfg(feature = "serve")]
+mod client;
 mod completion;
 mod config;
 mod doctor;
@@ -42,10 +45,14 @@ mod replay;
 mod restore_report;
 mod run;
 mod runtime;
+#[cfg(feature = "serve")]
+mod serve;
 mod session;
 mod sessions;
 mod settings;
 mod signals;
+#[cfg(feature = "serve")]
+mod store;
 mod terminal;
 mod usage;
 mod vendor;
@@ -97,11 +104,34 @@ fn default_agent() -> &'static str {
 fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
     let is_verbose = matches!(&cli.command, Command::Run(args) if args.verbose);
     let (lines, activity) = is_verbose.then(verbose::log_lines).unzip();
-    if let Err(error) = log::start(cli.log.as_deref(), cli.log_file.as_deref(), lines) {
+    let destination = log::Destination { file: cli.log_file.as_deref(), is_json: has_json_log(&cli.command) };
+    if let Err(error) = log::start(log_filter(&cli).as_deref(), destination, lines) {
         return runtime::report_usage_error(&printable::Printable::message(&error), None);
     }
     notes.iter().for_each(render::write_notice);
     dispatch(cli.command, &problems, activity)
+}
+
+/// Whether log lines are JSON documents.
+#[cfg(feature = "serve")]
+fn has_json_log(command: &Command) -> bool {
+    matches!(command, Command::Serve(args) if args.log_format == serve::LogFormat::Json)
+}
+
+/// Whether log lines are JSON documents.
+#[cfg(not(feature = "serve"))]
+fn has_json_log(_command: &Command) -> bool {
+    false
+}
+
+/// Returns the filter of the log. A gateway always has a log.
+fn log_filter(cli: &args::Cli) -> Option<String> {
+    #[cfg(feature = "serve")]
+    if matches!(cli.command, Command::Serve(_)) && cli.log.is_none() {
+        let variable = std::env::var("RUST_LOG").ok().filter(|filter| !filter.trim().is_empty());
+        return Some(variable.unwrap_or_else(|| serve::LOG_FILTER.to_owned()));
+    }
+    cli.log.clone()
 }
 
 fn dispatch(command: Command, problems: &[ConfigError], activity: Option<verbose::Activity>) -> u8 {
@@ -112,6 +142,18 @@ fn dispatch(command: Command, problems: &[ConfigError], activity: Option<verbose
         Command::Sessions(args) => sessions::main(&args),
         Command::Doctor(args) => doctor::main(&args, problems),
         Command::Usage(args) => usage::main(&args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::main(&args, &args::command()),
+        #[cfg(feature = "serve")]
+        Command::Send(args) => client::send(args),
+        #[cfg(feature = "serve")]
+        Command::Conversations(args) => client::conversations(args),
+        #[cfg(feature = "serve")]
+        Command::Tail(args) => client::tail(args),
+        #[cfg(feature = "serve")]
+        Command::Approve(args) => client::approve(args),
+        #[cfg(feature = "serve")]
+        Command::Store(args) => store::main(args, &args::command()),
         Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),

@@ -38,7 +38,19 @@ pub enum GatewayError {
     /// The system cannot create random numbers. Nothing is secret without them.
     #[error("the system cannot create random numbers: {0}")]
     Random(String),
+    /// A part of the configuration cannot be used.
+    #[error("{0}")]
+    Config(String),
+    /// The tools of agents cannot be served.
+    #[error("cannot serve the tools of agents")]
+    Tools(#[from] teamster::tools::ServeError),
     /// A document of the store cannot be read.
     #[error("a stored document is invalid: {0}")]
     Document(#[from] serde_json::Error),
+}
+
+impl From<crate::hooks::HookConfigError> for GatewayError {
+    fn from(error: crate::hooks::HookConfigError) -> Self {
+        Self::Config(error.to_string())
+    }
 }

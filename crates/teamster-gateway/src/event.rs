@@ -18,6 +18,9 @@ pub enum GatewayEvent {
         /// The names of its attachments.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
+        /// The schedule that has sent it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule_id: Option<String>,
     },
     /// The message of a waiting turn was replaced.
     TurnEdited {
@@ -83,6 +86,11 @@ pub enum GatewayEvent {
         /// Why, and what the agent knows now.
         reason: String,
     },
+    /// A person has started the conversation anew: the agent knows nothing of what was before.
+    ConversationRestarted {
+        /// Who.
+        by: String,
+    },
     /// A delivery was given up, or its outcome is unknown.
     DeliveryFailed {
         /// The delivery.
@@ -96,6 +104,23 @@ pub enum GatewayEvent {
         schedule_id: String,
         /// The time that was skipped, in RFC 3339.
         at: String,
+        /// Why.
+        reason: String,
+    },
+    /// The agent has sent a message or a file with a tool of the gateway.
+    MessageSent {
+        /// The channel.
+        channel: String,
+        /// The chat, which may be another one than that of the conversation.
+        chat: String,
+        /// The thread of the chat.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thread: String,
+        /// The text, or the caption of the file.
+        text: String,
+        /// The file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<crate::attachments::StoredAttachment>,
     },
     /// A hook has failed.
     HookFailed {
@@ -137,8 +162,10 @@ impl GatewayEvent {
             Self::TurnFinished { .. } => "turn_finished",
             Self::PermissionAnswered { .. } => "permission_answered",
             Self::SessionReset { .. } => "session_reset",
+            Self::ConversationRestarted { .. } => "conversation_restarted",
             Self::DeliveryFailed { .. } => "delivery_failed",
             Self::ScheduleSkipped { .. } => "schedule_skipped",
+            Self::MessageSent { .. } => "message_sent",
             Self::HookFailed { .. } => "hook_failed",
             Self::Notice { .. } => "notice",
         }

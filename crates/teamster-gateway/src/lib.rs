@@ -26,11 +26,14 @@ mod duration;
 mod engine;
 mod error;
 pub mod event;
+mod failpoints;
 pub mod hooks;
 pub mod http;
 pub mod instructions;
 pub mod schedules;
 pub mod telemetry;
+#[cfg(test)]
+mod testing;
 pub mod tools;
 
 pub use clock::Clock;
@@ -39,3 +42,4 @@ pub use engine::{
     IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running, StreamError,
 };
 pub use error::GatewayError;
+pub use failpoints::FAILPOINTS;

@@ -59,6 +59,18 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     Doctor(DoctorArgs),
     Usage(UsageArgs),
+    #[cfg(feature = "serve")]
+    Serve(crate::serve::ServeArgs),
+    #[cfg(feature = "serve")]
+    Send(crate::client::SendArgs),
+    #[cfg(feature = "serve")]
+    Conversations(crate::client::ConversationsArgs),
+    #[cfg(feature = "serve")]
+    Tail(crate::client::TailArgs),
+    #[cfg(feature = "serve")]
+    Approve(crate::client::ApproveArgs),
+    #[cfg(feature = "serve")]
+    Store(crate::store::StoreArgs),
     Config(ConfigArgs),
     Replay(ReplayArgs),
     Fake(FakeArgs),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueHint;
+use serde_json::{Map, Value};
 use teamster::Runtime;
 
 use super::error::{ConfigError, is_absent};
@@ -136,17 +137,73 @@ fn show_values(definition: &clap::Command, given: &Given, all: bool, json: bool)
     }
     let mut stdout = anstream::stdout();
     let written = if json {
-        let document = show::document(&settings, &resolution);
-        serde_json::to_string_pretty(&document)
+        let mut document = show::document(&settings, &resolution);
+        add_gateway(&mut document, definition, given, &mut resolution.problems);
+        serde_json::to_string_pretty(&Value::Object(document))
             .map_err(io::Error::from)
             .and_then(|text| write_document(&text, &mut stdout))
     } else {
         show::write(&mut stdout, &settings, &resolution, all)
+            .and_then(|()| write_gateway(&mut stdout, definition, given, &mut resolution.problems))
     };
     match written {
         Ok(()) => report(&resolution.problems),
         Err(_) => exit::NO_READER,
     }
+}
+
+/// Returns the values of `teamster serve`. Problems that are not known yet are added.
+#[cfg(feature = "serve")]
+fn gateway(
+    definition: &clap::Command,
+    given: &Given,
+    problems: &mut Vec<ConfigError>,
+) -> crate::serve::values::ServeValues {
+    let args = crate::serve::ServeArgs { config: given.config.clone(), ..Default::default() };
+    let default_agent = || vendor::default_agent(&Runtime::new());
+    let (values, found) = crate::serve::inspect(&args, definition, default_agent);
+    let known: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    problems.extend(found.into_iter().filter(|found| !known.contains(&found.to_string())));
+    values
+}
+
+#[cfg(feature = "serve")]
+fn write_gateway(
+    out: &mut impl io::Write,
+    definition: &clap::Command,
+    given: &Given,
+    problems: &mut Vec<ConfigError>,
+) -> io::Result<()> {
+    super::show_serve::write(out, &gateway(definition, given, problems))
+}
+
+#[cfg(not(feature = "serve"))]
+fn write_gateway(
+    _out: &mut impl io::Write,
+    _definition: &clap::Command,
+    _given: &Given,
+    _problems: &mut Vec<ConfigError>,
+) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "serve")]
+fn add_gateway(
+    document: &mut Map<String, Value>,
+    definition: &clap::Command,
+    given: &Given,
+    problems: &mut Vec<ConfigError>,
+) {
+    document.extend(super::show_serve::document(&gateway(definition, given, problems)));
+}
+
+#[cfg(not(feature = "serve"))]
+fn add_gateway(
+    _document: &mut Map<String, Value>,
+    _definition: &clap::Command,
+    _given: &Given,
+    _problems: &mut Vec<ConfigError>,
+) {
 }
 
 fn init(path: &Path, settings: &[Setting]) -> u8 {

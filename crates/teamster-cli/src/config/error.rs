@@ -16,6 +16,10 @@ pub(crate) enum ConfigError {
     Variable { name: String, problem: String },
     #[error("{0}")]
     UnknownProfile(String),
+    /// A problem with a value of the gateway, which names the value.
+    #[cfg(feature = "serve")]
+    #[error("{0}")]
+    Serve(String),
 }
 
 /// A problem at a byte of the text.

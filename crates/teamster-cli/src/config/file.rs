@@ -27,6 +27,9 @@ pub(crate) struct ConfigFile {
     pub(crate) defaults: Vec<Assignment>,
     pub(crate) profiles: BTreeMap<String, Vec<Assignment>>,
     pub(crate) agents: Vec<Acp>,
+    /// The table `serve`.
+    #[cfg(feature = "serve")]
+    pub(crate) serve: super::serve::ServeSection,
     /// What is wrong, in the order of the lines.
     pub(crate) problems: Vec<ConfigError>,
 }
@@ -35,7 +38,7 @@ pub(crate) struct ConfigFile {
 type Table<'i> = DeTable<'i>;
 
 /// The keys at the top of the user's file.
-const TABLES: [&str; 3] = ["agents", "defaults", "profiles"];
+const TABLES: [&str; 4] = ["agents", "defaults", "profiles", "serve"];
 
 struct Reader<'a> {
     path: &'a Path,
@@ -89,6 +92,13 @@ impl<'a> Reader<'a> {
                 ("defaults", _) => file.defaults = self.settings_of(value, "defaults", None),
                 ("profiles", Owner::User) => file.profiles = self.profiles(value),
                 ("agents", Owner::User) => file.agents = self.agents(value),
+                #[cfg(feature = "serve")]
+                ("serve", Owner::User) if self.settings.is_some() => {
+                    let home = self.home.clone();
+                    file.serve = super::serve::read(value, self.path, self.text, home.as_deref(), &mut self.problems);
+                }
+                // A command without the gateway does not use it.
+                ("serve", Owner::User) => {}
                 (_, owner) => self.unknown_table(&key, owner),
             }
         }

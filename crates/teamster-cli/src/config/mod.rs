@@ -3,8 +3,9 @@
 //! - [`user`]: the user's own file.
 //! - [`file`]: reads a file into settings, profiles and agents, and its problems.
 //! - [`agents`]: the tables `[agents.NAME]`, which define programs that speak ACP.
+//! - `serve`: the table `[serve]`, which configures the gateway.
 //! - [`project`]: finds the file of a project; [`trust`]: the directories whose files are used.
-//! - [`command`]: `teamster config`; [`template`]: the file that `teamster config init` writes.
+//! - [`command`]: `teamster config`; [`show`]: `teamster config show`; [`template`]: the file that `teamster config init` writes.
 //!
 //! Invariant: nothing in a file is ignored; an invalid entry is an error with its line number.
 
@@ -13,7 +14,13 @@ mod command;
 mod error;
 mod file;
 mod project;
+#[cfg(all(test, feature = "serve"))]
+mod schema;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 mod show;
+#[cfg(feature = "serve")]
+mod show_serve;
 mod template;
 mod trust;
 mod user;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::path_text::path_text;
 use crate::printable::{Printable, printable};
@@ -45,7 +45,7 @@ fn row(key: &Printable, value: &Printable, origin: &Printable) -> Printable {
 }
 
 /// Returns the JSON document of the values in effect.
-pub(super) fn document(settings: &[Setting], resolution: &Resolution) -> Value {
+pub(super) fn document(settings: &[Setting], resolution: &Resolution) -> Map<String, Value> {
     let entry = |setting: &Setting| {
         let assignment = resolution.values.get(&setting.id);
         let value = assignment.map(|assignment| shown(setting, assignment)).or_else(|| built_in(setting))?;
@@ -59,7 +59,7 @@ pub(super) fn document(settings: &[Setting], resolution: &Resolution) -> Value {
         };
         Some((setting.key.clone(), json!({ "value": value, "origin": origin })))
     };
-    Value::Object(settings.iter().filter_map(entry).collect())
+    settings.iter().filter_map(entry).collect()
 }
 
 /// Returns a value as text. Values of variables are secrets, as may be those of inline MCP servers.

@@ -26,6 +26,12 @@ const TAIL: &str = "
 # args = [\"acp\"]
 ";
 
+/// The table `[serve]`, as comments.
+#[cfg(feature = "serve")]
+const SERVE: &str = include_str!("serve_template.toml");
+#[cfg(not(feature = "serve"))]
+const SERVE: &str = "";
+
 /// Returns the template.
 pub(super) fn text(settings: &[Setting]) -> String {
     let mut text = HEAD.to_owned();
@@ -34,7 +40,7 @@ pub(super) fn text(settings: &[Setting]) -> String {
         // Writing to a text cannot fail.
         _ = writeln!(text, "\n# {help}\n# {} = {}", setting.key, example(setting));
     }
-    text + TAIL
+    text + TAIL + SERVE
 }
 
 /// Returns the built-in value, or an example.
@@ -87,9 +93,32 @@ mod tests {
             assert!(file.problems.is_empty() && file.defaults.len() == 1, "{line}: {:?}", file.problems);
         }
         let (_, tail) = template.split_once("# [profiles.review]").unwrap();
+        let tail = tail.split("\n# The gateway").next().unwrap();
         let tail: Vec<&str> = tail.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect();
         let tail = tail.join("\n").replace("A program that speaks ACP, used with --agent NAME.", "");
         let file = read(&format!("[profiles.review]{tail}"));
         assert!(file.problems.is_empty() && file.agents.len() == 1, "{:?}", file.problems);
+    }
+
+    #[cfg(feature = "serve")]
+    #[test]
+    fn the_template_has_every_key_of_the_gateway_with_its_built_in_value() {
+        use teamster_gateway::config::file::ServeTable;
+
+        let is_entry = |line: &&str| line.starts_with("# [") || line.starts_with("# ") && line.contains(" = ");
+        let entries: Vec<&str> = SERVE.lines().filter(is_entry).map(|line| line.trim_start_matches("# ")).collect();
+        let file = parse(Path::new("/c"), entries.join("\n").as_bytes(), Owner::User, Some(&[]), &TestInputs::default());
+        assert!(file.problems.is_empty(), "{:?}", file.problems);
+        let keys = crate::config::schema::serve_keys();
+        let is_missing = |key: &&String| !file.serve.lines.contains_key(&key.replace("[]", "0"));
+        // A hook is a command or a webhook, and has one secret.
+        let optional = ["hooks[].", "webhooks[]."];
+        let is_optional = |key: &&String| optional.iter().any(|list| key.starts_with(list));
+        let missing: Vec<_> = keys.iter().filter(|key| !is_optional(key)).filter(is_missing).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        let (built_in, table) = (ServeTable::built_in(), file.serve.table);
+        assert_eq!((table.limits, table.timing, table.retries), (built_in.limits, built_in.timing, built_in.retries));
+        assert_eq!((table.listen, table.role, table.permission), (built_in.listen, built_in.role, built_in.permission));
+        assert_eq!((table.max_turns, table.interrupted), (built_in.max_turns, built_in.interrupted));
     }
 }

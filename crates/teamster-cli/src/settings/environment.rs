@@ -5,10 +5,18 @@ use super::table::{Kind, Setting};
 use super::value::check;
 use crate::config::ConfigError;
 use crate::plan::Inputs;
+use crate::printable::{Printable, printable};
 
 /// Returns the values that the environment sets. An empty variable counts as unset. A `TEAMSTER_` variable replaces the older
 /// variable of its setting.
-pub(super) fn read(settings: &[Setting], inputs: &impl Inputs, problems: &mut Vec<ConfigError>) -> Vec<Assignment> {
+///
+/// An invalid value is a problem, or a note if the variable has a fallback.
+pub(super) fn read(
+    settings: &[Setting],
+    inputs: &impl Inputs,
+    problems: &mut Vec<ConfigError>,
+    notes: &mut Vec<Printable>,
+) -> Vec<Assignment> {
     let mut found = Vec::new();
     for setting in settings {
         let older = setting.older.map(|older| older.name);
@@ -28,7 +36,17 @@ pub(super) fn read(settings: &[Setting], inputs: &impl Inputs, problems: &mut Ve
                 let origin = Origin::Variable(name.to_owned());
                 found.push(Assignment { id: setting.id.clone(), values, origin });
             }
-            Err(problem) => problems.push(ConfigError::Variable { name: name.to_owned(), problem }),
+            Err(problem) => {
+                let error = ConfigError::Variable { name: name.to_owned(), problem };
+                let fallback = setting.older.filter(|older| older.name == name).and_then(|older| older.fallback);
+                let Some(fallback) = fallback.map(|fallback| fallback()) else {
+                    problems.push(error);
+                    continue;
+                };
+                notes.push(printable!("{}; {} is used", Printable::error(&error), Printable::exact(&fallback)));
+                let origin = Origin::Variable(name.to_owned());
+                found.push(Assignment { id: setting.id.clone(), values: vec![fallback], origin });
+            }
         }
     }
     found

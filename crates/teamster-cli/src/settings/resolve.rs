@@ -46,7 +46,7 @@ pub(crate) fn resolve(
     inputs: &mut impl Inputs,
 ) -> Resolution {
     let mut resolution = Resolution::default();
-    let environment = environment::read(settings, inputs, &mut resolution.problems);
+    let environment = environment::read(settings, inputs, &mut resolution.problems, &mut resolution.notes);
     let variable = |id: &str| value_in(&environment, id).map(str::to_owned);
     let named = given.config.clone().or_else(|| variable("config").map(PathBuf::from));
     let user = config::read_user_file(named.as_deref(), Some(settings), inputs);

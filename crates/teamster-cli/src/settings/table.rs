@@ -61,20 +61,27 @@ pub(crate) struct OlderVariable {
     pub(crate) is_noted: bool,
     /// Converts the text to the values of the option.
     pub(crate) read: fn(&str) -> Vec<String>,
+    /// What is used instead of an invalid value. An invalid value of another variable is an error.
+    pub(crate) fallback: Option<fn() -> String>,
 }
 
-const OLDER: [OlderVariable; 7] = [
-    OlderVariable { id: "agent", name: variables::AGENT, is_noted: false, read: one },
-    OlderVariable { id: "cli_path", name: variables::CLI_PATH, is_noted: false, read: one },
-    OlderVariable { id: "model", name: variables::MODEL, is_noted: true, read: one },
-    OlderVariable { id: "max_turns", name: variables::MAX_TURNS, is_noted: true, read: one },
-    OlderVariable { id: "mcp_delivery", name: "BACKEND_MCP_DELIVERY", is_noted: true, read: one },
-    OlderVariable { id: "allow_tool", name: variables::ALLOWED_TOOLS, is_noted: true, read: split_rules },
-    OlderVariable { id: "deadline", name: variables::QUERY_TIMEOUT_MS, is_noted: true, read: milliseconds },
+const OLDER: [OlderVariable; 8] = [
+    OlderVariable { id: "agent", name: variables::AGENT, is_noted: false, read: one, fallback: None },
+    OlderVariable { id: "cli_path", name: variables::CLI_PATH, is_noted: false, read: one, fallback: None },
+    OlderVariable { id: "model", name: variables::MODEL, is_noted: true, read: one, fallback: None },
+    OlderVariable { id: "max_turns", name: variables::MAX_TURNS, is_noted: true, read: one, fallback: Some(max_turns) },
+    OlderVariable { id: "cwd", name: variables::WORKING_DIR, is_noted: true, read: one, fallback: None },
+    OlderVariable { id: "mcp_delivery", name: "BACKEND_MCP_DELIVERY", is_noted: true, read: one, fallback: None },
+    OlderVariable { id: "allow_tool", name: variables::ALLOWED_TOOLS, is_noted: true, read: split_rules, fallback: None },
+    OlderVariable { id: "deadline", name: variables::QUERY_TIMEOUT_MS, is_noted: true, read: milliseconds, fallback: None },
 ];
 
 fn one(text: &str) -> Vec<String> {
     vec![text.to_owned()]
+}
+
+fn max_turns() -> String {
+    variables::DEFAULT_MAX_TURNS.to_string()
 }
 
 fn milliseconds(number: &str) -> Vec<String> {

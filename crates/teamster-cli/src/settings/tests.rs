@@ -242,8 +242,7 @@ effort = 1.5.5
 [agents.x]
 protocol = 'acp'
 comand = 'x'
-", "", &[("TEAMSTER_OUTPUT", "xml"), ("BACKEND_MAX_TURNS", "many"), ("TEAMSTER_FORK", "maybe")])), @r#"
-    environment variable BACKEND_MAX_TURNS: invalid value "many": a whole number from 1 is needed
+", "", &[("TEAMSTER_OUTPUT", "xml"), ("QUERY_TIMEOUT_MS", "many"), ("TEAMSTER_FORK", "maybe")])), @r#"
     environment variable TEAMSTER_OUTPUT: invalid value "xml": use pretty, text, ndjson, json
     environment variable TEAMSTER_FORK: invalid value "maybe": use true or false
     /home/.config/teamster/config.toml:1: the setting model must be in the table [defaults] or [profiles.NAME]

@@ -1,43 +1,35 @@
-//! Tokens, scopes and the audit log.
+//! Who may do what: tokens, scopes, sessions of the page, limits and the audit log.
+//!
+//! This module decides; `http::protect` puts its checks around the routers of the gateway.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `identity` | scopes, and who makes a request |
+//! | `secret` | secrets of tokens: made, hashed, never shown |
+//! | `tokens` | tokens in the store, and the first one |
+//! | `sessions` | cookies of the page |
+//! | `authentication` | from the headers of a request to an identity |
+//! | `address` | the address of a client, behind a proxy or not |
+//! | `origin` | the checks of `Host` and `Origin` |
+//! | `limits` | limits for each token and address |
+//! | `denials` | denied requests in the audit log |
 
-use teamster_store::TokenId;
+mod address;
+mod authentication;
+mod denials;
+mod identity;
+mod limits;
+mod origin;
+mod secret;
+mod sessions;
+mod tokens;
 
-use crate::error::GatewayError;
-
-/// What a token permits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// Read conversations and events.
-    Read,
-    /// Send messages, and abort and retry turns.
-    Send,
-    /// Answer permission requests.
-    Approve,
-    /// Everything, also tokens and the audit log.
-    Admin,
-}
-
-/// Who makes a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The token. `None` is a program inside the gateway.
-    pub token: Option<TokenId>,
-    /// The owner of the token. It is the author of its messages.
-    pub owner: String,
-    /// What it may do.
-    pub scopes: Vec<Scope>,
-}
-
-impl Identity {
-    /// Checks that the identity has a scope. `Admin` includes all others.
-    ///
-    /// # Errors
-    /// It does not have the scope.
-    pub fn require(&self, scope: Scope) -> Result<(), GatewayError> {
-        if self.scopes.iter().any(|has| *has == scope || *has == Scope::Admin) {
-            return Ok(());
-        }
-        let reason = format!("the token does not have the scope {scope:?}").to_lowercase();
-        Err(GatewayError::Forbidden { reason })
-    }
-}
+pub use address::ClientAddress;
+pub(crate) use authentication::{Authenticated, Authentication, Denial, Method};
+pub(crate) use denials::Denials;
+pub use identity::{Identity, Scope};
+pub(crate) use limits::{Concurrency, LimitKey, Rate, requests};
+pub(crate) use origin::{Hosts, WrongOrigin, is_https};
+pub use secret::{InvalidSecret, Secret};
+pub(crate) use sessions::{create as create_session, no_cookie};
+pub use tokens::{AccessError, FirstToken, NewToken, TokenView, Tokens, first_token};

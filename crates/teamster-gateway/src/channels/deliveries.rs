@@ -1,10 +1,10 @@
 //! Builds the deliveries of a turn. The engine adds them in the transaction to which they belong.
 //!
-//! A key is made of the turn, its claim, the kind and the part. Two different items of a turn never share a key, so that a notice
+//! A key is made of the turn, its claim if the item belongs to one attempt, the kind and the part. Two different items of a turn never share a key, so that a notice
 //! of a failure cannot take the place of the answer.
 
 use teamster::event::{PermissionRequest, Question};
-use teamster_channel::{Button, ButtonStyle, Content, File, Prompt};
+use teamster_channel::{Button, ButtonStyle, Content, Prompt};
 use teamster_store::{
     ChatAddress, ConversationId, Decision, DeliveryId, Epoch, Json, Lease, NewDelivery, PermissionId,
     PermissionOutcome, Timestamp, TurnId,
@@ -14,7 +14,6 @@ use uuid::Uuid;
 use super::body::{Body, Meaning};
 use super::token::new_token;
 use super::wording;
-use crate::attachments::StoredAttachment;
 use crate::error::GatewayError;
 
 /// Channels whose clients read the log: nothing is delivered to them.
@@ -62,6 +61,7 @@ impl<'a> Recipient<'a> {
         !WITHOUT_DELIVERY.contains(&self.address.channel.as_str())
     }
 
+    /// Returns the key of an item of this claim.
     fn key(&self, kind: &str) -> String {
         match self.turn {
             Some((turn, epoch)) => format!("{turn}:{epoch}:{kind}"),
@@ -69,13 +69,21 @@ impl<'a> Recipient<'a> {
         }
     }
 
-    fn delivery(&self, kind: &str, body: &Body) -> Result<Vec<NewDelivery>, GatewayError> {
+    /// Returns the key of an item that all claims of the turn share.
+    fn shared_key(&self, kind: &str) -> String {
+        match self.turn {
+            Some((turn, _)) => format!("{turn}:{kind}"),
+            None => format!("{}:{kind}", self.conversation),
+        }
+    }
+
+    fn delivery(&self, key: String, body: &Body) -> Result<Vec<NewDelivery>, GatewayError> {
         if !self.has_deliveries() {
             return Ok(Vec::new());
         }
         Ok(vec![NewDelivery {
             id: DeliveryId::new(Uuid::now_v7()),
-            key: self.key(kind),
+            key,
             address: self.address.clone(),
             conversation: Some(self.conversation),
             turn: self.turn.map(|(turn, _)| turn),
@@ -87,41 +95,43 @@ impl<'a> Recipient<'a> {
 
 /// Shows that the turn runs, by a message that the answer or the failure replaces. Build it only for channels with edits.
 pub fn progress(to: &Recipient<'_>, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
-    to.delivery("progress", &Body::of(Content::Progress { text: text.to_owned() }))
+    to.delivery(to.shared_key("progress"), &Body::of(Content::Progress { text: text.to_owned() }))
 }
 
 /// Shows the answer of a turn. An empty answer is shown as such: a chat never stays silent.
 pub fn answer(to: &Recipient<'_>, text: &str, session_id: Option<&str>) -> Result<Vec<NewDelivery>, GatewayError> {
     let text = if text.trim().is_empty() { wording::EMPTY_ANSWER } else { text };
     let content = Content::Answer { text: text.to_owned(), session_id: session_id.map(str::to_owned) };
-    to.delivery("answer", &Body { replaces: Some(to.key("progress")), ..Body::of(content) })
+    to.delivery(to.key("answer"), &Body { replaces: Some(to.shared_key("progress")), ..Body::of(content) })
 }
 
 /// Shows that a turn has failed. `error` is for people, `code` for programs.
 pub fn failure(to: &Recipient<'_>, error: &str, code: &str) -> Result<Vec<NewDelivery>, GatewayError> {
     let content = Content::Failure { error: error.to_owned(), code: code.to_owned() };
-    to.delivery("failure", &Body { replaces: Some(to.key("progress")), ..Body::of(content) })
+    to.delivery(to.key("failure"), &Body { replaces: Some(to.shared_key("progress")), ..Body::of(content) })
 }
 
 /// Shows a notice in Markdown. `name` distinguishes it from the other notices of the turn or conversation; it is ASCII.
 pub fn notice(to: &Recipient<'_>, name: &str, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
-    to.delivery(&format!("notice:{name}"), &Body::of(Content::Notice { text: text.to_owned() }))
+    to.delivery(to.key(&format!("notice:{name}")), &Body::of(Content::Notice { text: text.to_owned() }))
 }
 
-/// Shows a file. `number` distinguishes it from the other files of the turn.
-pub fn file(
-    to: &Recipient<'_>,
-    number: u32,
-    file: &StoredAttachment,
-    caption: &str,
+/// Shows what an agent sends with a tool, in its own chat or another one. The key is that of the tool call: a retried attempt
+/// that sends the same again does not double it.
+pub fn of_tool(
+    conversation: ConversationId,
+    turn: TurnId,
+    address: &ChatAddress,
+    key: String,
+    content: Content,
+    now: Timestamp,
 ) -> Result<Vec<NewDelivery>, GatewayError> {
-    let content = Content::File(File {
-        name: file.name.clone(),
-        media_type: file.media_type.clone(),
-        hash: file.hash.clone(),
-        caption: caption.to_owned(),
-    });
-    to.delivery(&format!("file:{number}"), &Body::of(content))
+    let to = Recipient { conversation, address, turn: None, now };
+    let mut deliveries = to.delivery(key, &Body::of(content))?;
+    for delivery in &mut deliveries {
+        delivery.turn = Some(turn);
+    }
+    Ok(deliveries)
 }
 
 /// Shows a prompt with these answers. Each button has an unguessable token that is bound to the request and its decision.
@@ -140,7 +150,7 @@ pub fn prompt(
         .iter()
         .map(|choice| Meaning { decision: choice.decision.into(), message: choice.message.clone() })
         .collect();
-    to.delivery(&prompt_kind(request), &Body { meanings, ..Body::of(content) })
+    to.delivery(to.shared_key(&prompt_kind(request)), &Body { meanings, ..Body::of(content) })
 }
 
 /// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny.
@@ -173,8 +183,8 @@ pub fn prompt_closed(
         text: wording::closed(outcome, by),
         outcome: wording::outcome_name(outcome).to_owned(),
     };
-    let replaces = Some(to.key(&prompt_kind(request)));
-    to.delivery(&format!("prompt-closed:{request}"), &Body { replaces, ..Body::of(content) })
+    let replaces = Some(to.shared_key(&prompt_kind(request)));
+    to.delivery(to.shared_key(&format!("prompt-closed:{request}")), &Body { replaces, ..Body::of(content) })
 }
 
 fn prompt_kind(request: PermissionId) -> String {

@@ -3,12 +3,52 @@
 //! | module | contents |
 //! |---|---|
 //! | `deliveries` | builds the deliveries of a turn, for the engine |
+//! | `body`, `token`, `wording` | the stored document, the tokens of buttons, the texts |
+//! | `delivery` | claims deliveries and sends those of different chats at the same time |
+//! | `attempt`, `send`, `ending` | one attempt, its parts, and its end |
+//! | `receive`, `inbox`, `commands` | what channels receive, through the access rules to the engine |
+//! | `tasks` | the tasks of all channels |
+//! | `decision`, `parts` | what happens next, and the parts of a content, as pure functions |
 
+mod attempt;
 mod body;
+mod commands;
+mod decision;
 pub mod deliveries;
+mod delivery;
+mod ending;
+mod failpoint;
+mod inbox;
+mod pages;
+mod parts;
+mod receive;
+mod send;
+mod settings;
+mod tasks;
+#[cfg(test)]
+mod tests;
 mod token;
 mod wording;
 
-/// A webhook channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebhookConfig {}
+use std::sync::Arc;
+
+pub use receive::ChannelStatus;
+pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};
+pub use tasks::{ChannelTasks, start};
+pub use teamster_channel_webhook::{ConfigError, SecretText, WebhookChannel, WebhookConfig, router};
+
+/// Creates the webhook channels of a configuration. Give them to [`Parts::channels`](crate::Parts::channels), and their
+/// [`router`] to the HTTP server.
+///
+/// # Errors
+/// A webhook is invalid, or two have the same name.
+pub fn webhooks(configs: &[WebhookConfig]) -> Result<Vec<Arc<WebhookChannel>>, ConfigError> {
+    let mut channels: Vec<Arc<WebhookChannel>> = Vec::with_capacity(configs.len());
+    for config in configs {
+        if channels.iter().any(|channel| channel.config().name == config.name) {
+            return Err(ConfigError::Repeated(config.name.clone()));
+        }
+        channels.push(Arc::new(WebhookChannel::new(config.clone())?));
+    }
+    Ok(channels)
+}

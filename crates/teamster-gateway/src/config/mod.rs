@@ -36,6 +36,12 @@ pub struct Config {
     pub instructions: Instructions,
     /// The operator's hooks.
     pub hooks: Vec<crate::hooks::HookConfig>,
+    /// The tools of the gateway for agents.
+    pub tools: crate::tools::ToolsConfig,
+    /// Upper bounds of schedules.
+    pub schedules: crate::schedules::ScheduleLimits,
+    /// Settings of all channels.
+    pub channels: crate::channels::ChannelSettings,
     /// The webhook channels.
     pub webhooks: Vec<crate::channels::WebhookConfig>,
     /// Upper bounds.
@@ -182,6 +188,9 @@ impl Default for Config {
             rules: Vec::new(),
             instructions: Instructions::default(),
             hooks: Vec::new(),
+            tools: crate::tools::ToolsConfig::default(),
+            schedules: crate::schedules::ScheduleLimits::default(),
+            channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
             limits: Limits::default(),
             timing: Timing::default(),

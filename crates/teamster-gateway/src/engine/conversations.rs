@@ -109,6 +109,17 @@ impl Gateway {
         Ok(())
     }
 
+    /// Starts a conversation anew: the agent gets a new session and none of the earlier messages. The log is kept.
+    ///
+    /// # Errors
+    /// A turn is running.
+    pub async fn restart_conversation(&self, id: ConversationId, by: &str) -> Result<(), GatewayError> {
+        let event = self.shared.event(&GatewayEvent::ConversationRestarted { by: by.to_owned() }, None)?;
+        self.shared.store.forget_sessions(id, Effects::events(vec![event]), self.now()).await?;
+        self.announce_growth(id);
+        Ok(())
+    }
+
     fn check_agent(&self, agent: &str) -> Result<(), GatewayError> {
         let found = self.shared.runtime.registry().get(agent);
         found.map(|_| ()).map_err(|error| GatewayError::Invalid { field: "agent", problem: error.to_string() })

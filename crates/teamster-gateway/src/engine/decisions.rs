@@ -10,7 +10,7 @@ use crate::config::{Interrupted, Retries};
 /// The largest delay between two attempts.
 const LONGEST_DELAY: Duration = Duration::from_mins(10);
 
-/// The number of attempts after which a turn whose worker has died each time is not started again.
+/// The number of times that a worker may die during a turn. After that the turn is not started again.
 pub(super) const MAX_CRASHES: u32 = 3;
 
 /// What is known when an attempt has ended.
@@ -112,10 +112,10 @@ pub(super) enum Beginning {
     Park,
 }
 
-/// Decides how a claimed turn begins.
+/// Decides how a claimed turn begins. `crashes` is the number of attempts that ended with their worker.
 pub(super) fn beginning(
     interrupted: bool,
-    attempts: u32,
+    crashes: u32,
     progress: Progress,
     rule: Interrupted,
     has_session: bool,
@@ -123,7 +123,7 @@ pub(super) fn beginning(
     if !interrupted {
         return Beginning::Prompt;
     }
-    if attempts >= MAX_CRASHES {
+    if crashes >= MAX_CRASHES {
         return Beginning::Park;
     }
     match (progress, rule) {

@@ -17,6 +17,7 @@ use crate::attachments::StoredAttachment;
 use crate::config::{ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
+use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 use crate::telemetry::spans::current_trace;
 
@@ -116,7 +117,12 @@ impl Gateway {
             return Err(GatewayError::Invalid { field: "text", problem });
         }
         let (address, target) = self.target(&message).await?;
+        let conversation_id = match &message.target {
+            MessageTarget::Conversation(id) => Some(id.to_string()),
+            MessageTarget::Address(_) => None,
+        };
         let event = HookEvent::MessageAccepted {
+            conversation_id,
             channel: address.channel.clone(),
             chat: address.chat.clone(),
             author: message.author.clone(),
@@ -128,7 +134,9 @@ impl Gateway {
         };
         let new = shared.new_message(message, text, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());
+        failpoint!("accept.before");
         let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
+        failpoint!("accept.after");
         let (turn, is_duplicate) = match accepted {
             Accepted::New(turn) => (turn, false),
             Accepted::Duplicate(turn) => (turn, true),
@@ -264,7 +272,9 @@ impl Gateway {
         };
         let event = shared.event(&event, Some(found.turn))?;
         let answer = Answer { id, decision, by: caller.id.clone(), message, event };
-        Ok(match shared.store.answer_permission(answer, shared.clock.now()).await? {
+        let outcome = shared.store.answer_permission(answer, shared.clock.now()).await?;
+        failpoint!("permission.answered");
+        Ok(match outcome {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
                 shared.hub.announce_growth(permission.conversation);
@@ -308,6 +318,7 @@ fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]
         author: author.to_owned(),
         text: text.to_owned(),
         attachments: attachments.to_vec(),
+        schedule_id: None,
     }
 }
 

@@ -29,17 +29,22 @@ mod upkeep;
 mod worker;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use teamster::Runtime;
 use teamster_channel::Channel;
-use teamster_store::{ConversationId, FeedCursor, HostId, Json, NewEvent, Seq, Store, Timestamp, TurnId, WorkerId};
+use teamster_store::{
+    ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, NewDelivery, NewEvent, Seq, Store, Timestamp,
+    TurnId, WorkerId,
+};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use self::conversations::{ConversationChange, NewConversationRequest};
+pub(crate) use self::history::history;
 use self::hub::Hub;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
 use self::leases::Leases;
@@ -48,11 +53,12 @@ use self::sessions::IdleSessions;
 pub use self::stream::{EventStream, FeedStream, StreamError};
 use self::worker::Slots;
 use crate::attachments::Attachments;
+use crate::channels::ChannelTasks;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
-use crate::hooks::Hooks;
+use crate::hooks::{HookTasks, Hooks};
 use crate::instructions::Instructions;
 use crate::telemetry::{MeasuredStore, Metrics};
 use crate::tools::AgentTools;
@@ -95,9 +101,19 @@ pub struct Running {
     shared: Arc<Shared>,
     /// It ends after `stop` when the running turns have ended.
     worker: JoinHandle<()>,
+    /// Receiving and delivering.
+    channels: ChannelTasks,
     /// Tasks that must run until the worker has ended.
     upkeep: JoinSet<()>,
+    hooks: Option<HookTasks>,
 }
+
+/// A reference that does not keep the gateway alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakGateway(Weak<Shared>);
+
+/// How long a shutdown waits for hooks of queued events.
+const HOOKS_LIMIT: Duration = Duration::from_secs(10);
 
 struct Shared {
     config: Config,
@@ -121,6 +137,8 @@ struct Shared {
     work: Notify,
     /// A delivery may be claimable now.
     deliveries: Notify,
+    /// A schedule was created, changed or deleted.
+    schedules: Notify,
     stop: CancellationToken,
 }
 
@@ -132,7 +150,7 @@ impl Gateway {
         let metrics = Metrics::new(agents, channels.iter().map(|channel| channel.name().to_owned()));
         let shared = Shared {
             attachments: Attachments::in_directory(config.data_dir.join("files")),
-            hooks: Hooks::new(config.hooks.clone()),
+            hooks: Hooks::new(config.hooks.clone(), clock.clone()),
             tools: AgentTools::default(),
             instructions: Instructions::new(&config.instructions),
             config,
@@ -150,6 +168,7 @@ impl Gateway {
             sessions: IdleSessions::default(),
             work: Notify::new(),
             deliveries: Notify::new(),
+            schedules: Notify::new(),
             stop: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -158,16 +177,22 @@ impl Gateway {
     /// Starts the tasks: turns, leases, deliveries, schedules, retention. Call it inside a Tokio runtime.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// The store cannot be read, or a file or hook of the configuration cannot be used.
     pub async fn start(&self) -> Result<Running, GatewayError> {
+        self.shared.instructions.check()?;
+        self.shared.hooks.check()?;
+        self.shared.tools.start(self).await?;
         worker::recover(&self.shared).await?;
         let mut upkeep = JoinSet::new();
         let shared = Arc::clone(&self.shared);
         upkeep.spawn(async move { leases::renew(&shared).await });
         let shared = Arc::clone(&self.shared);
         upkeep.spawn(async move { upkeep::run(&shared).await });
+        upkeep.spawn(crate::schedules::run(self.clone()));
+        let hooks = Some(self.shared.hooks.start(self));
         let worker = tokio::spawn(worker::work(self.clone()));
-        Ok(Running { shared: Arc::clone(&self.shared), worker, upkeep })
+        let channels = crate::channels::start(self);
+        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, upkeep, hooks })
     }
 
     /// Returns the configuration.
@@ -200,6 +225,12 @@ impl Gateway {
         &self.shared.hooks
     }
 
+    /// Returns the tools of agents.
+    #[cfg(test)]
+    pub(crate) fn tools(&self) -> &AgentTools {
+        &self.shared.tools
+    }
+
     /// Returns the channels.
     pub fn channels(&self) -> &[Arc<dyn Channel>] {
         &self.shared.channels
@@ -230,6 +261,41 @@ impl Gateway {
         &self.shared.deliveries
     }
 
+    /// Is notified when a schedule was created, changed or deleted.
+    pub fn schedules_changed(&self) -> &Notify {
+        &self.shared.schedules
+    }
+
+    /// Appends an event to the log of a conversation, without the lease of a worker.
+    pub(crate) async fn record(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+    ) -> Result<(), GatewayError> {
+        self.record_with(conversation, turn, event, Vec::new()).await
+    }
+
+    /// Appends an event to the log of a conversation, and queues deliveries, in one transaction.
+    pub(crate) async fn record_with(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+        deliveries: Vec<NewDelivery>,
+    ) -> Result<(), GatewayError> {
+        let effects = Effects { events: vec![self.shared.event(event, turn)?], deliveries };
+        let patch = ConversationPatch::default();
+        self.shared.store.update_conversation(conversation, patch, effects, self.now()).await?;
+        self.announce_growth(conversation);
+        Ok(())
+    }
+
+    /// Returns a reference that does not keep the gateway alive.
+    pub(crate) fn downgrade(&self) -> WeakGateway {
+        WeakGateway(Arc::downgrade(&self.shared))
+    }
+
     /// Announces that the log of a conversation has grown by an operation of the caller on the store.
     pub fn announce_growth(&self, conversation: ConversationId) {
         self.shared.hub.announce_growth(conversation);
@@ -253,6 +319,13 @@ impl Gateway {
     }
 }
 
+impl WeakGateway {
+    /// Returns the gateway, unless it is gone.
+    pub(crate) fn upgrade(&self) -> Option<Gateway> {
+        self.0.upgrade().map(|shared| Gateway { shared })
+    }
+}
+
 impl Running {
     /// Stops accepting and claiming, and waits for running turns within the time limit of the configuration. Turns that do
     /// not end in time are handed back: another start runs them.
@@ -262,8 +335,13 @@ impl Running {
         if let Err(error) = (&mut self.worker).await {
             tracing::error!(%error, "the worker has failed");
         }
+        // The answers of the last turns are sent.
+        self.channels.shutdown().await;
         shared.sessions.close_all().await;
         self.upkeep.shutdown().await;
+        if let Some(hooks) = self.hooks.take() {
+            hooks.shutdown(HOOKS_LIMIT).await;
+        }
         // What was not recorded in time is claimed again without waiting for its lease.
         if let Err(error) = shared.store.expire_leases(shared.worker.clone(), shared.clock.now()).await {
             tracing::warn!(%error, "leases were not released; they expire by themselves");

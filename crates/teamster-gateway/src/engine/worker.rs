@@ -14,6 +14,7 @@ use super::intake::trace_of;
 use super::turn::{self, TurnContext, TurnError};
 use super::{Gateway, Shared};
 use crate::error::GatewayError;
+use crate::failpoints::failpoint;
 use crate::telemetry::spans;
 
 /// The interval in which the store is asked for turns whose time has come.
@@ -159,6 +160,9 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError
         affinity: shared.config.timing.affinity_timeout,
     };
     let claim = shared.store.claim(request, shared.clock.now()).await?;
+    if claim.is_some() {
+        failpoint!("claim.after");
+    }
     Ok(claim.map(|claim| (claim, since)))
 }
 

@@ -1,104 +1,137 @@
 //! Hooks: commands and webhooks of the operator.
+//!
+//! A hook of `message_accepted` decides before the message is stored. All other events are queued, one bounded queue for each
+//! hook, so that a slow hook delays neither turns nor other hooks.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `config` | the configuration: [`HookConfig`] |
+//! | `event` | what hooks get: [`HookEvent`] |
+//! | `call` | one call, and its answer |
+//! | `command`, `webhook` | the two kinds of hooks |
+//! | `queue` | the calls that no message waits for |
+//! | `failures` | the recent failures, for the operator |
 
-use serde::Serialize;
+mod call;
+mod command;
+mod config;
+mod event;
+mod failures;
+mod queue;
+mod webhook;
 
-/// A hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookConfig {}
+use std::sync::Arc;
 
-/// What happened, as JSON for hooks.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum HookEvent {
-    /// A message is about to be accepted.
-    MessageAccepted {
-        /// Its channel.
-        channel: String,
-        /// Its chat.
-        chat: String,
-        /// Its author.
-        author: String,
-        /// Its text.
-        text: String,
-    },
-    /// An attempt starts.
-    TurnStarted {
-        /// The conversation.
-        conversation_id: String,
-        /// The turn.
-        turn_id: String,
-        /// The number of the attempt.
-        attempt: u32,
-    },
-    /// The agent has called a tool.
-    ToolUsed {
-        /// The conversation.
-        conversation_id: String,
-        /// The turn.
-        turn_id: String,
-        /// The tool.
-        tool_name: String,
-    },
-    /// The agent waits for a person.
-    PermissionRequested {
-        /// The conversation.
-        conversation_id: String,
-        /// The turn.
-        turn_id: String,
-        /// The request.
-        request_id: String,
-        /// The tool.
-        tool_name: String,
-    },
-    /// A turn has ended.
-    TurnFinished {
-        /// The conversation.
-        conversation_id: String,
-        /// The turn.
-        turn_id: String,
-        /// `done`, `failed` or `aborted`.
-        state: String,
-        /// The code of a failure.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error_code: Option<String>,
-    },
-    /// A delivery was given up.
-    DeliveryFailed {
-        /// The delivery.
-        delivery_id: String,
-        /// Why.
-        reason: String,
-    },
-}
+use teamster_process::Supervisor;
 
-/// The verdict on a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is accepted with this text.
-    Accept(String),
-    /// It is rejected for this reason.
-    Reject(String),
-}
+use self::call::{Answer, Decision, FailedCall, Hook};
+pub use self::config::{HookConfig, HookConfigError, OnFailure, SecretText};
+pub use self::event::{HookEvent, HookEventKind, Verdict};
+use self::failures::Failures;
+pub use self::failures::HookFailure;
+pub use self::queue::HookTasks;
+use self::queue::Queues;
+use self::webhook::Client;
+use crate::clock::Clock;
+use crate::engine::Gateway;
 
 /// The operator's hooks.
-#[derive(Debug, Default)]
-pub struct Hooks {}
+#[derive(Debug)]
+pub struct Hooks {
+    hooks: Vec<Arc<Hook>>,
+    queues: Queues,
+    failures: Arc<Failures>,
+    clock: Clock,
+}
 
 impl Hooks {
-    /// Creates the hooks of a configuration.
-    pub fn new(_configs: Vec<HookConfig>) -> Self {
-        Self {}
+    /// Creates the hooks of a configuration. Events are queued until [`start`](Self::start).
+    pub fn new(configs: Vec<HookConfig>, clock: Clock) -> Self {
+        let (supervisor, client) = (Arc::new(Supervisor::new()), Client::default());
+        let hooks: Vec<_> =
+            configs.into_iter().map(|config| Hook::new(config, Arc::clone(&supervisor), client.clone())).collect();
+        let failures = Arc::new(Failures::default());
+        Self { queues: Queues::new(&hooks, &failures, &clock), hooks, failures, clock }
     }
 
-    /// Runs the hooks of a message before it is accepted.
-    pub async fn judge(&self, event: &HookEvent) -> Verdict {
-        match event {
-            HookEvent::MessageAccepted { text, .. } => Verdict::Accept(text.clone()),
-            _ => Verdict::Accept(String::new()),
+    /// Checks that the hooks can be called: their values, programs and secrets.
+    ///
+    /// # Errors
+    /// Returns the first problem.
+    pub fn check(&self) -> Result<(), HookConfigError> {
+        for (number, hook) in self.hooks.iter().enumerate() {
+            let config = &hook.config;
+            config.check()?;
+            if self.hooks.iter().take(number).any(|other| other.config.name == config.name) {
+                return Err(config.error("name", "is the name of two hooks"));
+            }
+            if config.url.is_some() {
+                config.read_secret()?;
+            } else {
+                command::program(config)?;
+            }
         }
+        Ok(())
     }
 
-    /// Runs the hooks of another event. It returns at once; the hooks run in a bounded queue.
-    pub fn notify(&self, _event: HookEvent) {}
+    /// Runs the hooks of a message before it is accepted, in the order of the configuration. Each gets the text of the last.
+    pub async fn judge(&self, event: &HookEvent) -> Verdict {
+        let HookEvent::MessageAccepted { text, .. } = event else { return Verdict::Accept(String::new()) };
+        let mut event = event.clone();
+        let mut accepted = text.clone();
+        for hook in self.hooks.iter().filter(|hook| hook.config.events.contains(&HookEventKind::MessageAccepted)) {
+            match hook.call(&event, self.clock.now()).await {
+                Ok(Answer { decision: Decision::Reject, reason, .. }) => {
+                    return Verdict::Reject(
+                        reason.unwrap_or_else(|| "the operator's rules do not permit it".to_owned()),
+                    );
+                }
+                Ok(Answer { text: Some(rewritten), .. }) => {
+                    accepted.clone_from(&rewritten);
+                    if let HookEvent::MessageAccepted { text, .. } = &mut event {
+                        *text = rewritten;
+                    }
+                }
+                Ok(Answer { text: None, .. }) => {}
+                Err(failed) => {
+                    self.report(hook, &event, failed);
+                    if hook.config.on_failure == OnFailure::Closed {
+                        let reason = "a check of the operator has failed; send it again later".to_owned();
+                        return Verdict::Reject(reason);
+                    }
+                }
+            }
+        }
+        Verdict::Accept(accepted)
+    }
+
+    /// Queues another event for its hooks, and returns at once. If the queue of a hook is full, the event is lost for this hook,
+    /// which counts as its failure.
+    pub fn notify(&self, event: HookEvent) {
+        self.queues.push(&Arc::new(event));
+    }
+
+    /// Starts the tasks that call the hooks of queued events. Call it once, inside a Tokio runtime.
+    pub fn start(&self, gateway: &Gateway) -> HookTasks {
+        self.queues.start(gateway)
+    }
+
+    /// Returns the recent failures, the oldest first.
+    pub fn recent_failures(&self) -> Vec<HookFailure> {
+        self.failures.all()
+    }
+
+    /// Returns the number of failures since the start.
+    pub fn failure_count(&self) -> u64 {
+        self.failures.count()
+    }
+
+    fn report(&self, hook: &Hook, event: &HookEvent, failed: FailedCall) {
+        let failure = queue::failure(hook, event, failed, self.clock.now());
+        self.failures.add(failure.clone());
+        self.queues.log(failure);
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,10 @@ const FRESH: Duration = Duration::from_secs(15);
 
 /// The last inspection. Callers that come together share one.
 #[derive(Default)]
-pub(super) struct AgentCache(Arc<Mutex<Option<(Instant, Vec<AgentView>)>>>);
+pub(super) struct AgentCache(Arc<Mutex<Option<Inspected>>>);
+
+/// What an inspection has found, and when.
+type Inspected = (Instant, Vec<AgentView>);
 
 /// An agent.
 #[derive(Clone, Debug, Serialize, ToSchema)]

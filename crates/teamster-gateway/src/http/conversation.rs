@@ -9,8 +9,8 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::problem::Result;
-use super::settings::{Permission, nullable};
-use super::wire::{Time, read};
+use super::settings::{Change, Permission};
+use super::wire::{Time, read, whole};
 use crate::config::{ConversationSettings, ForkOrigin};
 
 /// A conversation to create. Absent fields are selected by the configuration.
@@ -18,10 +18,10 @@ use crate::config::{ConversationSettings, ForkOrigin};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct NewConversation {
     /// The agent.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = r"^[^\x00]*$")]
     pub(super) agent: Option<String>,
     /// The model.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = r"^[^\x00]*$")]
     pub(super) model: Option<String>,
     /// What the agent may do. Only an admin can select more than the configuration.
     pub(super) permission: Option<Permission>,
@@ -29,10 +29,10 @@ pub(super) struct NewConversation {
     #[schema(value_type = Option<String>)]
     pub(super) directory: Option<PathBuf>,
     /// Instructions, appended to all others.
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 100_000, pattern = r"^[^\x00]*$")]
     pub(super) instructions: Option<String>,
     /// A title for people.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = r"^[^\x00]*$")]
     pub(super) title: Option<String>,
     /// Values of the caller, which the gateway returns and does not interpret.
     #[schema(value_type = Option<Object>)]
@@ -46,30 +46,31 @@ pub(super) struct ConversationUpdate {
     /// The agent.
     pub(super) agent: Option<String>,
     /// The model.
-    #[serde(default, deserialize_with = "nullable")]
-    #[schema(value_type = Option<String>)]
-    pub(super) model: Option<Option<String>>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 500, pattern = r"^[^\x00]*$")]
+    pub(super) model: Change<String>,
     /// What the agent may do. Only an admin can select more than the configuration.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<Permission>)]
-    pub(super) permission: Option<Option<Permission>>,
+    pub(super) permission: Change<Permission>,
     /// The working directory, below one of the configured roots.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
-    pub(super) directory: Option<Option<PathBuf>>,
+    pub(super) directory: Change<PathBuf>,
     /// Instructions, appended to all others.
-    #[serde(default, deserialize_with = "nullable")]
-    #[schema(value_type = Option<String>)]
-    pub(super) instructions: Option<Option<String>>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 100_000, pattern = r"^[^\x00]*$")]
+    pub(super) instructions: Change<String>,
     /// A title for people.
-    #[serde(default, deserialize_with = "nullable")]
-    #[schema(value_type = Option<String>)]
-    pub(super) title: Option<Option<String>>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 500, pattern = r"^[^\x00]*$")]
+    pub(super) title: Change<String>,
     /// Values of the caller. They replace the earlier ones.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    pub(super) metadata: Option<Option<Map<String, Value>>>,
+    pub(super) metadata: Change<Map<String, Value>>,
     /// Applies the change only to this version. The header `If-Match` does the same.
+    #[serde(default, deserialize_with = "whole")]
     pub(super) expected_version: Option<u64>,
 }
 
@@ -78,6 +79,7 @@ pub(super) struct ConversationUpdate {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ForkRequest {
     /// The last event that is copied. Without it, the whole log is copied.
+    #[serde(default, deserialize_with = "whole")]
     pub(super) after_seq: Option<u64>,
 }
 
@@ -99,6 +101,7 @@ pub(super) struct ConversationQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     pub(super) limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     pub(super) cursor: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use super::conversation::{
 };
 use super::extract::{Authenticated, Body, Id, OptionalBody, Params, complete, if_match};
 use super::problem::{Problem, ProblemCode, Result};
-use super::settings::{CHANNEL, NAME_LENGTH, check_permission, check_sizes};
+use super::settings::{CHANNEL, Change, NAME_LENGTH, check_permission, check_sizes};
 use super::wire::{List, check_length, page, read};
 use crate::access::Scope;
 use crate::config::{ConversationSettings, ForkOrigin};
@@ -78,7 +78,7 @@ pub(super) async fn get(Extract(api): State, caller: Authenticated, Id(id): Id<C
 /// Changes a conversation.
 #[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", operation_id = "updateConversation",
     params(("id" = Uuid, Path, description = "The conversation."),
-        ("If-Match" = Option<String>, Header, description = "Applies the change only to the version with this `ETag`.")),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]{1,18}")$"#, description = "Applies the change only to the version with this `ETag`.")),
     request_body = ConversationUpdate, responses((status = 200, body = ConversationView)))]
 pub(super) async fn update(
     Extract(api): State,
@@ -88,9 +88,9 @@ pub(super) async fn update(
     Body(update): Body<ConversationUpdate>,
 ) -> Result<Response> {
     caller.require(Scope::Send)?;
-    check_names(update.agent.as_deref(), update.title.as_ref().and_then(Option::as_deref))?;
-    if let Some(Some(permission)) = update.permission {
-        check_permission(&api.gateway, &caller, permission)?;
+    check_names(update.agent.as_deref(), update.title.value().map(String::as_str))?;
+    if let Some(permission) = update.permission.value() {
+        check_permission(&api.gateway, &caller, *permission)?;
     }
     let required = if_match(&headers)?;
     let gateway = api.gateway.clone();
@@ -198,7 +198,11 @@ async fn change(
         let settings = changed_settings(&current, update)?;
         let change = ConversationChange {
             agent: update.agent.clone(),
-            title: update.title.clone(),
+            title: match &update.title {
+                Change::Keep => None,
+                Change::Remove => Some(None),
+                Change::Set(title) => Some(Some(title.clone())),
+            },
             settings,
             expected_version: Some(expected.unwrap_or(current.version)),
         };
@@ -214,22 +218,13 @@ async fn change(
 fn changed_settings(current: &Conversation, update: &ConversationUpdate) -> Result<Option<ConversationSettings>> {
     let mut settings: ConversationSettings = read(&current.settings)?;
     let before = settings.clone();
-    let ConversationUpdate { model, permission, directory, instructions, metadata, .. } = update;
-    if let Some(model) = model {
-        settings.model.clone_from(model);
-    }
-    if let Some(permission) = permission {
-        settings.permission = permission.map(Into::into);
-    }
-    if let Some(directory) = directory {
-        settings.directory.clone_from(directory);
-    }
-    if let Some(instructions) = instructions {
-        settings.instructions.clone_from(instructions);
-    }
-    if let Some(metadata) = metadata {
-        settings.metadata = metadata.clone().unwrap_or_default();
-    }
+    update.model.apply(&mut settings.model, Clone::clone);
+    update.permission.apply(&mut settings.permission, |permission| (*permission).into());
+    update.directory.apply(&mut settings.directory, Clone::clone);
+    update.instructions.apply(&mut settings.instructions, Clone::clone);
+    let mut metadata = Some(settings.metadata);
+    update.metadata.apply(&mut metadata, Clone::clone);
+    settings.metadata = metadata.unwrap_or_default();
     check_sizes(&settings)?;
     Ok((settings != before).then_some(settings))
 }

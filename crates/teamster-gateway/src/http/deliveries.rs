@@ -33,6 +33,7 @@ pub(super) struct DeliveryQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 

@@ -32,6 +32,7 @@ pub(super) struct EventsQuery {
 pub(super) struct FeedQuery {
     /// The id of the last event that the subscriber has, or the value of `/v1/events/end`. Without it, the stream starts
     /// with the oldest event. The header `Last-Event-ID` overrides it.
+    #[param(pattern = "^[0-9]{1,18}$")]
     after: Option<String>,
 }
 

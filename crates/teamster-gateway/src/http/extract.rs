@@ -66,8 +66,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalB
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         if request.headers().contains_key(CONTENT_TYPE) {
-            let Body(value) = Body::from_request(request, state).await?;
-            return Ok(Self(value));
+            let Body(value) = Body::<Option<T>>::from_request(request, state).await?;
+            return Ok(Self(value.unwrap_or_default()));
         }
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| bytes_problem(&rejection))?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { Err(unsupported("application/json")) }

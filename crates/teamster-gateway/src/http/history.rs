@@ -36,6 +36,7 @@ pub(super) struct HistoryQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^(turns:[0-9]{0,18}|copied:[0-9]{1,18})$")]
     cursor: Option<String>,
 }
 
@@ -129,7 +130,9 @@ pub(super) async fn list(
         let room = u32::try_from(limit - builder.items.len()).unwrap_or(CHUNK);
         let request = PageRequest { limit: room.min(CHUNK), cursor: cursor.clone() };
         let found = api.gateway.store().turns(id, request).await?;
-        found.items.iter().try_for_each(|turn| builder.add(exchange(turn)?))?;
+        for turn in &found.items {
+            builder.add(exchange(turn)?);
+        }
         is_complete = found.next.is_none();
         position = Position::Turns(found.next);
     }
@@ -149,12 +152,10 @@ impl Builder {
         self.items.len() >= self.limit || self.bytes >= PAGE_BYTES
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "it ends a chain of results")]
-    fn add(&mut self, exchange: Exchange) -> Result<()> {
+    fn add(&mut self, exchange: Exchange) {
         let answer = exchange.answer.as_ref().map_or(0, |answer| answer.text.len() + answer.final_text.len());
         self.bytes += exchange.message.text.len() + answer;
         self.items.push(exchange);
-        Ok(())
     }
 
     /// Adds the exchanges of the copied log after the first `skip`, and returns the position of the next page in it.
@@ -179,7 +180,7 @@ impl Builder {
                 break;
             }
             taken += 1;
-            self.add(exchange)?;
+            self.add(exchange);
         }
         let next = skip.saturating_add(taken);
         Ok((next < copied.count).then_some(next))

@@ -16,14 +16,14 @@ use super::problem::{Problem, ProblemCode};
 /// start counts.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Puts the time limit and the handling of panics around routes.
+/// Puts the time limit, the handling of panics, and problems for unknown methods around routes.
 pub(super) fn around(router: Router) -> Router {
-    router.layer(from_fn(limited)).layer(CatchPanicLayer::custom(panicked))
+    router.method_not_allowed_fallback(unknown_method).layer(from_fn(limited)).layer(CatchPanicLayer::custom(panicked))
 }
 
-/// Adds problems for unknown paths and methods.
-pub(super) fn with_fallbacks(router: Router) -> Router {
-    router.fallback(unknown_path).method_not_allowed_fallback(unknown_method)
+/// Adds a problem for unknown paths.
+pub(super) fn with_fallback(router: Router) -> Router {
+    router.fallback(unknown_path)
 }
 
 async fn limited(request: Request, next: Next) -> Response {

@@ -29,14 +29,14 @@ const KEY_LENGTH: usize = 255;
 pub(super) struct NewMessage {
     /// The text. It may be empty if there are attachments.
     #[serde(default)]
-    #[schema(required = true)]
+    #[schema(required = true, pattern = r"^[^\x00]*$")]
     text: String,
     /// Files that were uploaded before.
     #[serde(default)]
     #[schema(max_items = 32)]
     attachments: Vec<NewAttachment>,
     /// The author. Only an admin can name another one than the owner of the token.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     author: Option<String>,
     /// Whether the message may go into the running turn.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) struct NewAttachment {
     #[schema(pattern = "^[0-9a-f]{64}$")]
     hash: String,
     /// The file name, for people.
-    #[schema(max_length = 255)]
+    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
     name: String,
     /// The media type.
     #[serde(default = "bytes")]
@@ -74,6 +74,7 @@ pub(super) enum Mode {
 /// An accepted message. It is durable, and its turn will run.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AcceptedMessage)]
 pub(super) struct AcceptedView {
     /// The message.
     message_id: Uuid,
@@ -172,7 +173,7 @@ async fn attachments(gateway: &Gateway, wanted: &[NewAttachment]) -> Result<Vec<
         check_media_type(&format!("attachments[{index}].mediaType"), media_type)?;
         let size = gateway.attachments().size(hash).await.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Problem::invalid(format!("attachments[{index}].hash"), "is not the hash of an uploaded file")
+                Problem::not_found(format_args!("attachments[{index}].hash: the file"), hash)
             }
             _ => Problem::internal(&error),
         })?;
@@ -188,7 +189,7 @@ async fn attachments(gateway: &Gateway, wanted: &[NewAttachment]) -> Result<Vec<
 
 /// Checks that a text looks like a media type.
 fn check_media_type(field: &str, text: &str) -> Result<()> {
-    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/');
     let is_valid = text.len() <= 255 && text.split_once('/').is_some_and(|(kind, rest)| is_part(kind) && is_part(rest));
     let problem = "must be a media type without spaces, for example image/png";
     if is_valid { Ok(()) } else { Err(Problem::invalid(field, problem)) }

@@ -9,9 +9,13 @@
 //! | `conversation`, `conversations`, `settings`, `messages`, `history`, `turns`, `permissions` | conversations |
 //! | `events`, `sse` | event streams |
 //! | `agents`, `files`, `schedules`, `usage`, `deliveries`, `operation` | everything else |
-//! | `audit` | the audit log |
+//! | `tokens` | tokens, sessions of the page, and the audit log |
+//! | `audit` | writes the audit log |
+//! | `openai` | the OpenAI face |
+//! | `protect` | the checks around all routes: who calls, from where, how often |
+//! | `server` | connections, TLS, shutdown |
 //!
-//! A handler reads who calls it from the extension [`Identity`](crate::access::Identity), which the access layer inserts.
+//! A handler reads who calls it from the extension [`Identity`](crate::access::Identity), which [`Protection`] inserts.
 
 #![expect(unused_qualifications, reason = "the macro `utoipa::path` qualifies the types of parameters")]
 
@@ -26,15 +30,19 @@ mod files;
 mod history;
 mod layers;
 mod messages;
+mod openai;
 mod openapi;
 mod operation;
 mod permissions;
 mod problem;
+mod protect;
 mod schedules;
+mod server;
 mod settings;
 mod sse;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod turns;
 mod usage;
 mod wire;
@@ -50,7 +58,10 @@ use utoipa_axum::routes;
 use self::agents::AgentCache;
 pub use self::audit::audit;
 pub use self::problem::{Problem, ProblemCode};
+pub use self::protect::{Protection, ProtectionOptions};
+pub use self::server::{ServeError, Server, ServerOptions};
 use crate::engine::Gateway;
+use crate::telemetry::metrics_router;
 
 /// What the handlers share.
 struct Api {
@@ -65,16 +76,25 @@ struct Api {
 type State = axum::extract::State<Arc<Api>>;
 
 /// The routes of a gateway.
+#[derive(Debug)]
 pub struct Routes {
     /// Liveness and readiness: they need no token.
     pub open: Router,
     /// All other calls. Put the access layer around them.
     pub protected: Router,
     /// The description of the API, as `/v1/openapi.json` returns it.
-    pub openapi: utoipa::openapi::OpenApi,
+    pub openapi: serde_json::Value,
 }
 
-/// Returns the whole API of a gateway as one router, without an access layer.
+/// Returns the app of a gateway, with all checks. `open` has further routes without a token, such as the files of the page, and
+/// webhooks, which are signed.
+pub fn app(gateway: &Gateway, protection: &Protection, open: Router) -> Router {
+    let routes = routes(gateway.clone(), tokens::router(protection.clone()));
+    let protected = routes.protected.merge(openai::router(gateway.clone()));
+    protection.protect(routes.open.merge(open), protected)
+}
+
+/// Returns the whole API of a gateway as one router, without any check.
 pub fn router(gateway: Gateway) -> Router {
     let routes = routes(gateway, OpenApiRouter::default());
     routes.protected.merge(routes.open)
@@ -89,7 +109,8 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
     let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
-    let metrics = crate::telemetry::metrics_router(gateway.clone());
+    let metrics = metrics_router(gateway.clone());
+    let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
     let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
     let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
         .routes(routes!(operation::healthz))
@@ -104,9 +125,10 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
         .with_state(api)
         .merge(further)
         .split_for_parts();
-    let openapi = openapi::describe(description, open_description);
+    let openapi =
+        openapi::describe(description, open_description, &agents.iter().map(String::as_str).collect::<Vec<_>>());
     let protected = protected.merge(openapi::route(&openapi)).merge(metrics);
-    Routes { open: layers::around(open), protected: layers::around(layers::with_fallbacks(protected)), openapi }
+    Routes { open: layers::around(open), protected: layers::around(layers::with_fallback(protected)), openapi }
 }
 
 fn conversation_routes() -> OpenApiRouter<Arc<Api>> {
@@ -137,10 +159,4 @@ fn other_routes() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(deliveries::list))
         .routes(routes!(deliveries::retry))
         .routes(routes!(operation::status))
-}
-
-impl std::fmt::Debug for Routes {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Routes").field("paths", &self.openapi.paths.paths.len()).finish_non_exhaustive()
-    }
 }

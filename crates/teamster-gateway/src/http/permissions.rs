@@ -37,6 +37,7 @@ pub(super) struct PermissionQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 
@@ -109,7 +110,7 @@ pub(super) struct AnswerRequest {
     /// The decision.
     decision: DecisionName,
     /// A message for the agent: the reason, or one answer to all questions.
-    #[schema(max_length = 20_000)]
+    #[schema(max_length = 20_000, pattern = r"^[^\x00]*$")]
     message: Option<String>,
     /// The answers to questions, by the id of the question: labels of options, or own texts.
     answers: Option<BTreeMap<String, Vec<String>>>,

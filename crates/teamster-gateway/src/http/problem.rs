@@ -131,9 +131,15 @@ impl ProblemCode {
 }
 
 /// A problem. It is the body of each response with an error status.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Problem(Box<ProblemFields>);
+
+/// A problem: what is wrong with a call (RFC 9457).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Problem {
+#[schema(as = Problem)]
+pub(super) struct ProblemFields {
     /// A URI that names the kind of the problem.
     r#type: String,
     /// What is wrong in general.
@@ -161,7 +167,7 @@ pub struct Problem {
 impl Problem {
     /// Creates a problem. The detail says what is wrong and how to correct it; it contains no secret and no path.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(ProblemFields {
             r#type: format!("urn:teamster:problem:{}", code.text().to_lowercase().replace('_', "-")),
             title: code.title(),
             status: code.status().as_u16(),
@@ -171,14 +177,15 @@ impl Problem {
             oldest_seq: None,
             answered_by: None,
             retry_after: None,
-        }
+        }))
     }
 
     /// Creates a problem of a field.
     pub fn invalid(field: impl Into<String>, problem: impl std::fmt::Display) -> Self {
         let field = field.into();
-        let detail = format!("{field} {problem}");
-        Self { field: Some(field), ..Self::new(ProblemCode::InvalidRequest, detail) }
+        let mut invalid = Self::new(ProblemCode::InvalidRequest, format!("{field} {problem}"));
+        invalid.0.field = Some(field);
+        invalid
     }
 
     /// Creates a problem for an unknown record.
@@ -195,32 +202,38 @@ impl Problem {
     /// Adds the time after which the call may be repeated, in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
-        self.retry_after = Some(seconds);
+        self.0.retry_after = Some(seconds);
         self
     }
 
     /// Adds who answered.
     #[must_use]
     pub fn answered_by(mut self, by: Option<String>) -> Self {
-        self.answered_by = by;
+        self.0.answered_by = by;
         self
     }
 
     /// Returns the code.
-    pub const fn code(&self) -> ProblemCode {
-        self.code
+    pub fn code(&self) -> ProblemCode {
+        self.0.code
     }
 
     /// Returns what is wrong.
     pub fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
+    }
+
+    /// Returns the time after which the call may be repeated, in seconds.
+    pub(super) const fn retry_after_seconds(&self) -> Option<u64> {
+        self.0.retry_after
     }
 
     /// Returns the same problem with another code.
     #[must_use]
     pub(super) fn with_code(self, code: ProblemCode) -> Self {
-        let Self { detail, field, oldest_seq, answered_by, retry_after, .. } = self;
-        Self { field, oldest_seq, answered_by, retry_after, ..Self::new(code, detail) }
+        let ProblemFields { detail, field, oldest_seq, answered_by, retry_after, .. } = *self.0;
+        let Self(fields) = Self::new(code, detail);
+        Self(Box::new(ProblemFields { field, oldest_seq, answered_by, retry_after, ..*fields }))
     }
 }
 
@@ -229,6 +242,13 @@ impl From<GatewayError> for Problem {
         match error {
             GatewayError::Store(error) => error.into(),
             GatewayError::Rejected { .. } => Self::new(ProblemCode::Rejected, error.to_string()),
+            // Nobody learns which other directories exist.
+            GatewayError::Invalid { field: "directory", .. } => {
+                let detail = "directory must be a directory below one of the configured roots";
+                let mut forbidden = Self::new(ProblemCode::Forbidden, detail);
+                forbidden.0.field = Some("directory".to_owned());
+                forbidden
+            }
             GatewayError::Invalid { field, problem } => Self::invalid(field, problem),
             GatewayError::Forbidden { reason } => Self::new(ProblemCode::Forbidden, reason),
             GatewayError::Agent(_) => Self::new(ProblemCode::AgentUnavailable, error.to_string()),
@@ -255,7 +275,9 @@ impl From<StoreError> for Problem {
             StoreError::IdempotencyMismatch { .. } => Self::new(ProblemCode::IdempotencyMismatch, text),
             StoreError::QueueFull { .. } => Self::new(ProblemCode::QueueFull, text).retry_after(QUEUE_RETRY),
             StoreError::EventsPruned { oldest } => {
-                Self { oldest_seq: Some(oldest.get()), ..Self::new(ProblemCode::EventsPruned, text) }
+                let mut pruned = Self::new(ProblemCode::EventsPruned, text);
+                pruned.0.oldest_seq = Some(oldest.get());
+                pruned
             }
             StoreError::Invalid { .. } => Self::new(ProblemCode::InvalidRequest, text),
             StoreError::DiskFull { .. } => {
@@ -276,11 +298,14 @@ impl From<StoreError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
-        let mut response = (self.code.status(), body).into_response();
+        let mut response = (self.code().status(), body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(seconds) = self.retry_after {
+        if self.code() == ProblemCode::Unauthorized {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.0.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response

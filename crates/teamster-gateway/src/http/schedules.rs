@@ -14,7 +14,7 @@ use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::messages::author;
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, NAME_LENGTH};
-use super::wire::{List, Time, check_length, page, read};
+use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
 use crate::error::GatewayError;
@@ -36,14 +36,16 @@ pub(super) struct ScheduleRequest {
     #[schema(max_length = 500, default = "UTC")]
     time_zone: Option<String>,
     /// The text of the message.
+    #[schema(max_length = 100_000, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     text: String,
     /// The author of the message. Only an admin can name another one than the owner of the token.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     author: Option<String>,
     /// What happens to a time at which the gateway was down.
     #[serde(default)]
     missed: Missed,
     /// A missed time that is older than this many seconds is skipped. The default is a day.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(default = 86_400)]
     max_age_seconds: Option<u64>,
 }
@@ -59,6 +61,7 @@ pub(super) struct ScheduleQuery {
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 
@@ -126,7 +129,7 @@ pub(super) async fn create(
         audit_from(&gateway, &caller, "schedule.create", &schedule.id.to_string()).await;
         Ok(schedule)
     });
-    Ok((StatusCode::CREATED, axum::Json(view(schedule.await?)?)))
+    Ok((StatusCode::CREATED, axum::Json(view(&schedule.await?)?)))
 }
 
 /// Lists schedules in the order of their creation.
@@ -140,7 +143,7 @@ pub(super) async fn list(
     caller.require(Scope::Read)?;
     let filter = ScheduleFilter { conversation: query.conversation_id.map(ConversationId::new), due_by: None };
     let found = api.gateway.store().schedules(filter, page(query.limit, query.cursor)?).await?;
-    super::wire::list(found, view).map(axum::Json)
+    super::wire::list(found, |schedule| view(&schedule)).map(axum::Json)
 }
 
 /// Returns a schedule.
@@ -152,7 +155,7 @@ pub(super) async fn get(
     Id(id): Id<ScheduleId>,
 ) -> Result<axum::Json<ScheduleView>> {
     caller.require(Scope::Read)?;
-    view(find(&api.gateway, id).await?).map(axum::Json)
+    view(&find(&api.gateway, id).await?).map(axum::Json)
 }
 
 /// Replaces a schedule. It keeps its conversation and, unless another one is set, its author.
@@ -182,7 +185,7 @@ pub(super) async fn replace(
         audit_from(&gateway, &caller, "schedule.replace", &id.to_string()).await;
         Ok(schedule)
     });
-    view(schedule.await?).map(axum::Json)
+    view(&schedule.await?).map(axum::Json)
 }
 
 /// Deletes a schedule.
@@ -242,7 +245,7 @@ async fn find(gateway: &Gateway, id: ScheduleId) -> Result<Schedule> {
     gateway.store().schedule(id).await?.ok_or_else(|| Problem::not_found("schedule", id))
 }
 
-fn view(schedule: Schedule) -> Result<ScheduleView> {
+fn view(schedule: &Schedule) -> Result<ScheduleView> {
     let body: ScheduleBody = read(&schedule.body)?;
     let ScheduleBody { cron, at, time_zone, text, author, missed, max_age_seconds, created_by } = body;
     Ok(ScheduleView {

@@ -82,9 +82,39 @@ pub(super) fn check_sizes(settings: &ConversationSettings) -> Result<()> {
     Ok(())
 }
 
-/// Reads a field that may be absent (`None`), `null` (`Some(None)`) or set.
-pub(super) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> std::result::Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+/// A change of a value: an absent field keeps it, `null` removes it.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Change<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// There is none any more.
+    Remove,
+    /// It is this one now.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// Returns the new value, if there is one.
+    pub(super) const fn value(&self) -> Option<&T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Keep | Self::Remove => None,
+        }
+    }
+
+    /// Changes a value.
+    pub(super) fn apply<U>(&self, value: &mut Option<U>, convert: impl FnOnce(&T) -> U) {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *value = None,
+            Self::Set(new) => *value = Some(convert(new)),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Remove, Self::Set))
+    }
 }

@@ -23,7 +23,7 @@ use crate::event::render;
 use crate::telemetry::Subscriber;
 
 /// How long a stream waits for a subscriber that does not read.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The number of chunks that wait for a subscriber.
 const CHUNKS: usize = 4;

@@ -189,7 +189,7 @@ pub(super) async fn get(
             Some(Err(_)) | None => find(&api.gateway, id).await?,
         };
     }
-    view(turn).map(axum::Json)
+    view(&turn).map(axum::Json)
 }
 
 /// Aborts a turn. One that runs ends soon after the call.
@@ -214,7 +214,7 @@ pub(super) async fn abort(
         }
         find(&gateway, id).await
     });
-    Ok((StatusCode::ACCEPTED, axum::Json(view(turn.await?)?)))
+    Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
 }
 
 /// Queues a failed or aborted turn again.
@@ -232,7 +232,7 @@ pub(super) async fn retry(
         audit_from(&gateway, &caller, "turn.retry", &id.to_string()).await;
         Ok(turn)
     });
-    Ok((StatusCode::ACCEPTED, axum::Json(view(turn.await?)?)))
+    Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
 }
 
 /// Waits for the end of a turn, with the events of its conversation.
@@ -271,12 +271,12 @@ const fn is_ended(turn: &Turn) -> bool {
     matches!(turn.state, TurnState::Done | TurnState::Failed | TurnState::Aborted)
 }
 
-fn view(turn: Turn) -> Result<TurnView> {
-    let error = error(&turn);
+fn view(turn: &Turn) -> Result<TurnView> {
+    let error = error(turn);
     Ok(TurnView {
         id: turn.id.uuid(),
         conversation_id: turn.conversation.uuid(),
-        message: message(&turn)?,
+        message: message(turn)?,
         state: turn.state.into(),
         attempts: turn.attempts,
         abort_requested: turn.abort_requested,

@@ -31,18 +31,19 @@ pub(super) struct UsageParams {
     /// By what usage is summed: a list of `day`, `agent`, `conversation` and `author`, separated by commas.
     #[param(default = "day", pattern = "^(day|agent|conversation|author)(,(day|agent|conversation|author))*$")]
     by: Option<String>,
-    /// The first day, in UTC. The default is 30 days before the last.
-    #[param(value_type = Option<String>, format = Date)]
-    from: Option<String>,
     /// The last day, in UTC. The default is today.
     #[param(value_type = Option<String>, format = Date)]
     to: Option<String>,
+    /// The number of days.
+    #[param(minimum = 1, maximum = 366, default = 30)]
+    days: Option<i32>,
     /// Only usage of this conversation.
     conversation_id: Option<Uuid>,
     /// The number of items.
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 
@@ -81,12 +82,12 @@ pub(super) struct UsageItem {
 }
 
 /// By what usage is summed.
-#[derive(Clone, Copy, Default)]
-struct Groups {
-    day: bool,
-    agent: bool,
-    conversation: bool,
-    author: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Day,
+    Agent,
+    Conversation,
+    Author,
 }
 
 /// What the rows of a sum have in common.
@@ -101,7 +102,7 @@ pub(super) async fn list(
     Params(params): Params<UsageParams>,
 ) -> Result<axum::Json<UsageList>> {
     caller.require(Scope::Read)?;
-    let groups = Groups::parse(params.by.as_deref().unwrap_or("day"))?;
+    let groups = groups(params.by.as_deref().unwrap_or("day"))?;
     let (from, to) = days(&params, day(api.gateway.now()))?;
     let request = page(params.limit, params.cursor)?;
     let position = request.cursor.as_ref().map_or(Ok(0), |cursor| cursor.as_str().parse::<usize>());
@@ -112,7 +113,7 @@ pub(super) async fn list(
     let mut total = Usage::default();
     for row in rows {
         total = total.plus(row.usage);
-        let sum = sums.entry(groups.key(&row)).or_default();
+        let sum = sums.entry(key(&groups, &row)).or_default();
         *sum = sum.plus(row.usage);
     }
     let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
@@ -122,49 +123,42 @@ pub(super) async fn list(
     Ok(axum::Json(UsageList { items, total: total.into(), next_cursor }))
 }
 
-impl Groups {
-    fn parse(text: &str) -> Result<Self> {
-        let mut groups = Self::default();
-        for name in text.split(',') {
-            *match name.trim() {
-                "day" => &mut groups.day,
-                "agent" => &mut groups.agent,
-                "conversation" => &mut groups.conversation,
-                "author" => &mut groups.author,
-                _ => return Err(Problem::invalid("by", "must be a list of day, agent, conversation and author")),
-            } = true;
-        }
-        Ok(groups)
-    }
+fn groups(text: &str) -> Result<Vec<Group>> {
+    let group = |name: &str| match name.trim() {
+        "day" => Ok(Group::Day),
+        "agent" => Ok(Group::Agent),
+        "conversation" => Ok(Group::Conversation),
+        "author" => Ok(Group::Author),
+        _ => Err(Problem::invalid("by", "must be a list of day, agent, conversation and author")),
+    };
+    text.split(',').map(group).collect()
+}
 
-    fn key(self, row: &UsageRow) -> Key {
-        (
-            self.day.then_some(row.day),
-            self.agent.then(|| row.agent.clone()),
-            self.conversation.then_some(row.conversation),
-            self.author.then(|| row.author.clone()),
-        )
-    }
+fn key(groups: &[Group], row: &UsageRow) -> Key {
+    let by = |group| groups.contains(&group);
+    (
+        by(Group::Day).then_some(row.day),
+        by(Group::Agent).then(|| row.agent.clone()),
+        by(Group::Conversation).then_some(row.conversation),
+        by(Group::Author).then(|| row.author.clone()),
+    )
 }
 
 /// Returns the first and the last day.
 fn days(params: &UsageParams, today: Day) -> Result<(Day, Day)> {
-    let parse = |field: &'static str, text: &str| -> Result<Day> {
-        let problem = || Problem::invalid(field, "must be a day such as 2026-03-01");
-        let date: Date = text.parse().ok().filter(|_| text.len() == 10).ok_or_else(problem)?;
-        let days = date.since(Date::constant(1970, 1, 1)).ok().map(|span| span.get_days());
-        days.map(Day::new).ok_or_else(problem)
-    };
-    let to = params.to.as_deref().map_or(Ok(today), |text| parse("to", text))?;
-    let default = Day::new(to.get().saturating_sub(DEFAULT_DAYS - 1));
-    let from = params.from.as_deref().map_or(Ok(default), |text| parse("from", text))?;
-    if from > to {
-        return Err(Problem::invalid("from", "must not be after `to`"));
+    let days = params.days.unwrap_or(DEFAULT_DAYS);
+    if !(1..=MAX_DAYS).contains(&days) {
+        return Err(Problem::invalid("days", format_args!("must be a number from 1 to {MAX_DAYS}")));
     }
-    if to.get().saturating_sub(from.get()) >= MAX_DAYS {
-        return Err(Problem::invalid("from", format_args!("must be at most {MAX_DAYS} days before `to`")));
-    }
-    Ok((from, to))
+    let to = params.to.as_deref().map_or(Some(today), parse_day);
+    let to = to.ok_or_else(|| Problem::invalid("to", "must be a day such as 2026-03-01"))?;
+    Ok((Day::new(to.get().saturating_sub(days - 1)), to))
+}
+
+fn parse_day(text: &str) -> Option<Day> {
+    let date: Date = text.parse().ok().filter(|_| text.len() == 10)?;
+    let since = date.since(Date::constant(1970, 1, 1)).ok()?;
+    Some(Day::new(since.get_days()))
 }
 
 fn item((day, agent, conversation, author): Key, usage: Usage) -> UsageItem {

@@ -1,6 +1,7 @@
 //! What several calls share: lists, times and stored documents.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
 use serde_json::value::RawValue;
 use teamster_store::{Cursor, Json, Page, PageRequest, Timestamp};
 use utoipa::ToSchema;
@@ -66,6 +67,21 @@ pub(super) fn document(json: &Json) -> Result<Box<RawValue>> {
 /// Reads a document of the store.
 pub(super) fn read<'a, T: serde::Deserialize<'a>>(json: &'a Json) -> Result<T> {
     json.to().map_err(|error| Problem::internal(&error))
+}
+
+/// Reads a number. JSON does not distinguish 3 and 3.0.
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    // A larger number has no exact value as a float.
+    let is_whole = |number: f64| number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is whole, and its range is checked"
+    )]
+    let whole =
+        number.as_u64().or_else(|| number.as_f64().filter(|number| is_whole(*number)).map(|number| number as u64));
+    whole.map(Some).ok_or_else(|| serde::de::Error::custom("the number must be whole and not negative"))
 }
 
 /// Checks the length of a text in characters.

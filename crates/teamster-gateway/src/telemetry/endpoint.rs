@@ -51,7 +51,11 @@ async fn metrics(
         }
     };
     let activity = gateway.activity();
-    let worker = WorkerLevels { running_turns: activity.running_turns, idle_sessions: activity.idle_sessions };
+    let worker = WorkerLevels {
+        running_turns: activity.running_turns,
+        idle_sessions: activity.idle_sessions,
+        hook_failures: gateway.hooks().failure_count(),
+    };
     gateway.metrics().set_levels(worker, status.as_ref(), now);
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let is_open_metrics = accept.contains("application/openmetrics-text");

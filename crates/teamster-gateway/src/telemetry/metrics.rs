@@ -1,6 +1,7 @@
 //! What a gateway counts and measures.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::{prometheus_text, text};
@@ -67,7 +68,7 @@ struct Levels {
     permissions: Gauge,
     pending_deliveries: Gauge,
     failed_deliveries: Gauge,
-    oldest_wait_seconds: Gauge<f64, std::sync::atomic::AtomicU64>,
+    oldest_wait_seconds: Gauge<f64, AtomicU64>,
     store_bytes: Gauge,
     store_up: Gauge,
 }
@@ -77,6 +78,8 @@ struct Levels {
 pub(super) struct WorkerLevels {
     pub(super) running_turns: u32,
     pub(super) idle_sessions: usize,
+    /// Failures of hooks since the start.
+    pub(super) hook_failures: u64,
 }
 
 /// Counts an event stream until it is dropped.
@@ -143,11 +146,6 @@ impl Metrics {
     /// Forgets the times of a turn. Call it when this process does not work on the turn any more.
     pub(crate) fn turn_left(&self, turn: TurnId) {
         self.shared.times.left(turn);
-    }
-
-    /// Counts a hook that has failed, and an event that a hook did not get.
-    pub fn hook_failed(&self) {
-        self.shared.hook_failures.inc();
     }
 
     /// Counts an event stream until the returned value is dropped.
@@ -223,6 +221,7 @@ impl Metrics {
         let held = u32::try_from(self.shared.times.len()).unwrap_or(u32::MAX);
         turns("running", i64::from(worker.running_turns));
         turns("waiting", i64::from(held.saturating_sub(worker.running_turns)));
+        self.shared.hook_failures.inner().store(worker.hook_failures, Ordering::Relaxed);
         levels.idle_sessions.set(number(worker.idle_sessions as u64));
         levels.store_up.set(i64::from(store.is_some()));
         // Figures that cannot be read keep their last value; `teamster_store_up` is 0 meanwhile.

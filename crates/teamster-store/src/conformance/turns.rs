@@ -252,7 +252,9 @@ async fn forgotten_sessions_are_gone_and_no_running_turn_brings_one_back(world: 
     world.store().forget_sessions(conversation, events(world), world.now()).await.unwrap();
     assert_eq!(world.log(conversation).await.len(), log + 1);
     world.accept_in("a").await;
-    assert_eq!(world.claim("w").await.session, None);
+    let next = world.claim("w").await;
+    assert_eq!(next.session, None);
+    assert!(next.lease.epoch > claim.lease.epoch.next(), "a kept session must not fit the next claim");
 }
 
 async fn open_turns_are_those_that_have_not_ended(world: &mut World) {

@@ -102,6 +102,7 @@ impl ConversationStore for MemoryStore {
                 return Err(StoreError::ConversationBusy { conversation: id });
             }
             room.sessions.clear();
+            room.epoch = room.epoch.next();
             state.apply(id, effects, now)?;
             state.conversation(id, now)
         })

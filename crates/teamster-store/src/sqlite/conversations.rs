@@ -105,6 +105,7 @@ impl ConversationStore for SqliteStore {
                 return Err(StoreError::ConversationBusy { conversation: id }.into());
             }
             run(db, "DELETE FROM session WHERE conversation = ?1", [key])?;
+            run(db, "UPDATE conversation SET epoch = epoch + 1 WHERE key = ?1", [key])?;
             apply(db, key, effects, now)?;
             find_conversation(db, id, now)
         })

@@ -70,6 +70,7 @@ async fn a_rate_limit_with_a_known_end_pauses_and_a_client_can_end_the_pause() {
     let script = Script::new()
         .ready()
         .claude_init()
+        .await_line("hello")
         .claude_rate_limited_until(i64::try_from(in_an_hour.as_secs()).unwrap())
         .claude_api_error(429, "You have hit your limit")
         .read_to_end();

@@ -1,35 +1,42 @@
 //! The configuration of a [`Backend`](super::Backend), and the environment variables that set it.
 
 use std::ffi::OsString;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_types::request::RunRequest;
 
+use self::variables::DEFAULT_MAX_TURNS;
 use crate::registry::Registry;
 use crate::runtime::Runtime;
 
-/// The names of the environment variables that [`BackendConfig::from_env`] and the command `teamster` read.
+/// The names of the environment variables that [`BackendConfig::from_env`] and the command `teamster` read, and their defaults.
 pub mod variables {
+    use std::num::NonZeroU32;
+
     /// The agent's name. Default: `claude`.
     pub const AGENT: &str = "AGENT_BACKEND";
     /// The path or name of the agent's CLI. Default: the agent's usual program.
     pub const CLI_PATH: &str = "BACKEND_CLI_PATH";
     /// The model, named as the agent names it. Default: the agent's own.
     pub const MODEL: &str = "BACKEND_MODEL";
-    /// The maximum number of turns (model calls) of a query.
+    /// The maximum number of turns (model calls) of a query. Default: [`DEFAULT_MAX_TURNS`], also for an invalid value.
     pub const MAX_TURNS: &str = "BACKEND_MAX_TURNS";
+    /// The maximum number of turns where [`MAX_TURNS`] is invalid. A gateway and a backend use it also where it is not set.
+    // `unwrap` is evaluated at compile time.
+    pub const DEFAULT_MAX_TURNS: NonZeroU32 = NonZeroU32::new(25).unwrap();
     /// Rules of allowed tools, separated by commas: `Read,Bash(git diff:*)`.
     pub const ALLOWED_TOOLS: &str = "ALLOWED_TOOLS";
     /// The deadline of a query, in milliseconds. Default: none.
     pub const QUERY_TIMEOUT_MS: &str = "QUERY_TIMEOUT_MS";
+    /// The agent's working directory. Default: that of the process. Only the command reads it.
+    pub const WORKING_DIR: &str = "WORKING_DIR";
+    /// The token of a Discord bot. Only the gateway reads it.
+    pub const DISCORD_TOKEN: &str = "DISCORD_TOKEN";
+    /// The token of the gateway's operator, and of its shell clients. Only the command reads it.
+    pub const GATEWAY_TOKEN: &str = "TEAMSTER_TOKEN";
 }
-
-/// The maximum number of turns where [`variables::MAX_TURNS`] is not set or invalid.
-// `unwrap` is evaluated at compile time.
-const DEFAULT_MAX_TURNS: NonZeroU32 = NonZeroU32::new(25).unwrap();
 
 /// The configuration of a [`Backend`](super::Backend).
 #[derive(Clone, Debug)]
@@ -132,6 +139,8 @@ pub fn split_rules(list: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> BackendConfig {

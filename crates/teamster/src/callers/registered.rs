@@ -54,6 +54,11 @@ impl Caller {
         callers().retain(|_, caller| caller.server != server);
     }
 
+    /// Removes the callers of a server with this label.
+    pub(crate) fn remove_labeled(server: &str, label: &str) {
+        callers().retain(|_, caller| caller.server != server || caller.label.as_deref() != Some(label));
+    }
+
     /// Returns what is known about the caller's conversation. Returns `None` if several conversations use the same offer.
     pub(crate) fn known(&self) -> Option<Conversation> {
         match self.conversations().as_slice() {

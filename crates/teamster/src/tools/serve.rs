@@ -105,7 +105,7 @@ impl ServedTools {
     ///
     /// Each offer has a token of its own, with which a tool knows its caller ([`CallContext`](super::CallContext)). Offer the
     /// tools to each request separately if that matters: concurrent runs of one request cannot be distinguished. An offer is
-    /// kept until the server ends.
+    /// kept until the server ends, or until it is [withdrawn](Self::withdraw).
     pub fn offer(&self, request: &mut RunRequest) {
         self.offer_to(None, request);
     }
@@ -113,6 +113,11 @@ impl ServedTools {
     /// Like [`offer`](Self::offer), with a label of the caller, such as a user or a chat. The tool gets it with each call.
     pub fn offer_labeled(&self, label: impl Into<String>, request: &mut RunRequest) {
         self.offer_to(Some(label.into()), request);
+    }
+
+    /// Withdraws the offers with this label: requests with their tokens are refused from now on. Running calls continue.
+    pub fn withdraw(&self, label: &str) {
+        Caller::remove_labeled(&self.token, label);
     }
 
     fn offer_to(&self, label: Option<String>, request: &mut RunRequest) {

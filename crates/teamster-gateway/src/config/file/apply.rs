@@ -46,6 +46,7 @@ pub(super) fn apply(table: &ServeTable, config: &mut Config) {
     apply_limits(table, config);
     apply_times(table, config);
     config.rules = table.rules.iter().map(rule).collect();
+    config.hooks.clone_from(&table.hooks);
 }
 
 fn apply_turn(table: &ServeTable, config: &mut Config) {

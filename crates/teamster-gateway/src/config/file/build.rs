@@ -59,19 +59,17 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
             format!("the role {role} needs a store that several machines share; with SQLite, use the role all");
         checks.add("role", problem);
     }
-    let store = match table.store.as_deref() {
-        None => config.data_dir.join("gateway.db"),
-        Some(text) => store_file(text).unwrap_or_else(|problem| {
-            checks.add("store", problem);
-            PathBuf::new()
-        }),
-    };
+    let store = store_file(table.store.as_deref(), &config.data_dir).unwrap_or_else(|problem| {
+        checks.add("store", problem);
+        PathBuf::new()
+    });
     check_exposure(&config, &mut checks);
     check_times(&config, &mut checks);
     checks.agent("agent", &config.turn.agent, registry);
     checks.directories(&mut config);
     checks.files(&config);
     checks.rules(&mut config, registry);
+    checks.hooks(&config);
     checks.result(Serve { config, role, store })
 }
 
@@ -85,8 +83,12 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Reads the location of the store: a path, or `sqlite:PATH`.
-fn store_file(text: &str) -> Result<PathBuf, String> {
+/// Returns the file of the store. Its location is a path, or `sqlite:PATH`; the default is in the data directory.
+///
+/// # Errors
+/// Returns what is wrong with the location.
+pub fn store_file(location: Option<&str>, data_dir: &Path) -> Result<PathBuf, String> {
+    let Some(text) = location else { return Ok(data_dir.join("gateway.db")) };
     let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
         return Err("PostgreSQL is not supported yet: use the path of an SQLite file".to_owned());

@@ -86,6 +86,17 @@ impl Checks {
         config.rules = rules;
     }
 
+    pub(super) fn hooks(&mut self, config: &Config) {
+        for (index, hook) in config.hooks.iter().enumerate() {
+            if let Err(error) = hook.check() {
+                self.add(&format!("hooks.{index}.{}", error.key), format!("it {}", error.problem));
+            }
+            if config.hooks.iter().take(index).any(|earlier| earlier.name == hook.name) {
+                self.add(&format!("hooks.{index}.name"), format!("another hook has the name {:?}", hook.name));
+            }
+        }
+    }
+
     fn rule(&mut self, key: &str, rule: &mut Rule, config: &Config, registry: &Registry) {
         if let Some(agent) = &rule.agent {
             self.agent(&format!("{key}.agent"), agent, registry);

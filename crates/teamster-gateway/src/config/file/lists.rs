@@ -1,4 +1,4 @@
-//! The arrays of tables: rules, hooks and webhooks.
+//! The arrays of tables: rules and webhooks. The type of hooks is [`HookConfig`](crate::hooks::HookConfig).
 
 use std::path::PathBuf;
 
@@ -48,11 +48,6 @@ pub struct RuleTable {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reject: bool,
 }
-
-/// A hook.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct HookTable {}
 
 /// A webhook channel.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -14,9 +14,9 @@ mod reader;
 mod table;
 mod values;
 
-pub use build::{KeyProblem, Serve, build};
-pub use lists::{HookTable, RuleTable, WebhookTable};
-pub use reader::{Parsed, Place, Places, Problem, read};
+pub use build::{KeyProblem, Serve, build, store_file};
+pub use lists::{RuleTable, WebhookTable};
+pub use reader::{Parsed, Place, Places, Problem, read, schema};
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};
 

@@ -19,6 +19,13 @@ impl ServeTable {
         }
         let files = self.instructions.iter_mut().filter_map(|instructions| instructions.files.as_mut());
         files.flatten().for_each(resolve);
+        for hook in &mut self.hooks {
+            hook.directory.iter_mut().for_each(resolve);
+            hook.secret_file.iter_mut().for_each(resolve);
+            for program in hook.command.first_mut().into_iter().filter(|program| program.contains('/')) {
+                *program = absolute(Path::new(program), base, home).to_string_lossy().into_owned();
+            }
+        }
         if let Some(store) = &mut self.store {
             *store = store_path(store, base, home);
         }
@@ -40,6 +47,7 @@ fn store_path(store: &str, base: &Path, home: Option<&Path>) -> String {
 fn absolute(path: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
-        _ => base.join(path),
+        // Parts that are `.` are dropped.
+        _ => base.join(path).components().collect(),
     }
 }

@@ -50,7 +50,7 @@ pub fn read(mut value: Spanned<DeValue<'_>>) -> Parsed {
         parsed.problems.push(Problem { at: Some(value.span().start), problem });
         return parsed;
     }
-    let schema = schema_for!(ServeTable).to_value();
+    let schema = schema();
     Walk { root: &schema, problems: &mut parsed.problems, places: &mut parsed.places }.value(&mut value, &schema, "");
     loop {
         let error = match ServeTable::deserialize(ValueDeserializer::from(value.clone())) {
@@ -74,6 +74,11 @@ pub fn read(mut value: Spanned<DeValue<'_>>) -> Parsed {
     }
     parsed.problems.sort_by_key(|problem| problem.at);
     parsed
+}
+
+/// Returns the JSON schema of the table.
+pub fn schema() -> Value {
+    schema_for!(ServeTable).to_value()
 }
 
 /// Compares the keys of a table with those of its schema.

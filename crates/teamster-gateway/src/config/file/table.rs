@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lists::{HookTable, RuleTable, WebhookTable};
+use super::lists::{RuleTable, WebhookTable};
 use super::values::{InterruptedName, PermissionName, Role, Time};
+use crate::hooks::HookConfig;
 
 /// The table `[serve]`. Each value is optional.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -84,7 +85,7 @@ pub struct ServeTable {
     pub rules: Vec<RuleTable>,
     /// Commands and webhooks that the gateway runs at events
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hooks: Vec<HookTable>,
+    pub hooks: Vec<HookConfig>,
     /// Webhook channels: other programs that send messages and get answers
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub webhooks: Vec<WebhookTable>,

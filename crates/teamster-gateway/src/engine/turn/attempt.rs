@@ -15,6 +15,7 @@ use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
 use crate::engine::sessions::OpenSession;
 use crate::event::GatewayEvent;
+use crate::failpoints::failpoint;
 use crate::hooks::HookEvent;
 use crate::telemetry::spans::ToolSpans;
 
@@ -84,6 +85,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<Self, TurnError> {
         let agent = settings.agent.clone();
         let number = context.start_attempt(&agent).await?;
+        failpoint!("attempt.counted");
         let buffer = LogBuffer::new(context.claim.turn.id, context.shared().config.timing.batch);
         let opened = context.open(settings, continued.as_deref()).await?;
         let mut attempt = Self {
@@ -111,9 +113,13 @@ impl<'a> Attempt<'a> {
                 if knowledge == (Knowledge::History { lost: true }) {
                     attempt.report_lost_session()?;
                 }
-                open.tools.begin_turn(attempt.context.tool_turn());
+                failpoint!("session.opened");
+                open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
                 match open.session.send(prompt) {
-                    Ok(run) => attempt.run = Some(run),
+                    Ok(run) => {
+                        failpoint!("prompt.sent");
+                        attempt.run = Some(run);
+                    }
                     Err(error) => attempt.refused = Some(send_failure(error)),
                 }
                 attempt.open = Some(open);
@@ -305,7 +311,9 @@ impl TurnContext {
         let copies = events.clone();
         let has_deliveries = !deliveries.is_empty();
         let effects = Effects { events, deliveries };
+        failpoint!("append.before");
         let last = shared.store.append(self.lease(), progress, effects, shared.clock.now()).await?;
+        failpoint!("append.after");
         shared.hub.announce_appended(self.claim.conversation.id, copies, last);
         if has_deliveries {
             shared.deliveries.notify_one();
@@ -313,12 +321,13 @@ impl TurnContext {
         Ok(())
     }
 
-    fn tool_turn(&self) -> crate::tools::ToolTurn {
+    fn tool_turn(&self, directory: &std::path::Path) -> crate::tools::ToolTurn {
         crate::tools::ToolTurn {
             conversation: self.claim.conversation.id,
             turn: self.claim.turn.id,
             address: self.claim.conversation.address.clone(),
             author: self.claim.turn.message.author.clone(),
+            directory: directory.to_owned(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The end of an attempt: what follows is decided first, and recorded in one transaction.
 
-use teamster::event::{Done, Event, Retract, RunResult};
+use teamster::event::{Done, ErrorCode, Event, Retract, RunResult};
 use teamster_store::{
     AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange,
     Usage, UsageEntry,
@@ -105,25 +105,27 @@ impl Attempt<'_> {
     async fn record_retry(&mut self, after: &AfterAttempt, result: &RunResult) -> Result<(), TurnError> {
         let shared = self.context.shared();
         let (turn, now) = (self.context.claim.turn.id, shared.clock.now());
-        let (kind, event, notice) = match after {
+        let (kind, last, notice) = match after {
             AfterAttempt::Retry { delay, code } => {
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
                 let event = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms, code: code.to_string() };
-                (HandBackKind::Retry(now.after(*delay)), event, None)
+                (HandBackKind::Retry(now.after(*delay)), vec![event], None)
             }
             AfterAttempt::Pause { until } => {
                 let time = rfc3339(*until);
                 let notice = format!("The vendor's rate limit is reached. The conversation continues at {time}.");
-                (HandBackKind::Pause(*until), GatewayEvent::TurnPaused { until: time }, Some(notice))
+                (HandBackKind::Pause(*until), vec![GatewayEvent::TurnPaused { until: time }], Some(notice))
             }
             _ => {
                 let reason = "The agent's session does not exist any more. The agent starts a new one with the last \
                               messages of this conversation, without the rest of its history.";
-                let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
-                (HandBackKind::Retry(now), event, Some(reason.to_owned()))
+                let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
+                let code = ErrorCode::SessionNotFound.to_string();
+                let retrying = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms: 0, code };
+                (HandBackKind::Retry(now), vec![reset, retrying], Some(reason.to_owned()))
             }
         };
-        let event = shared.event(&event, Some(turn))?;
+        let last = last.iter().map(|event| shared.event(event, Some(turn))).collect::<Result<_, _>>()?;
         let mut events = self.buffer.take()?;
         for message in std::mem::take(&mut self.streamed) {
             events.push(run_event(turn, now, "retract", &Event::Retract(Retract::new(message)))?);
@@ -133,7 +135,7 @@ impl Attempt<'_> {
             Some(text) => deliveries::notice(&self.context.recipient(), &name, &text)?,
             None => Vec::new(),
         };
-        let mut attempt = self.attempt_end(result, events, vec![event], notices)?;
+        let mut attempt = self.attempt_end(result, events, last, notices)?;
         if *after == AfterAttempt::NewSession {
             attempt.session = SessionChange::Clear { agent: self.agent.clone() };
         }

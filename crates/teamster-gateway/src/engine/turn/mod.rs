@@ -20,13 +20,14 @@ use tracing::Instrument as _;
 
 use self::attempt::{Attempt, Ended};
 use super::decisions::{Beginning, beginning};
-use super::history::session_of_turn;
+use super::history::{PastAttempts, past_attempts};
 use super::running::TurnCommand;
 use super::{Gateway, Shared};
 use crate::channels::deliveries::{self, Recipient};
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
+use crate::failpoints::failpoint;
 use crate::telemetry::spans;
 
 /// What a turn needs besides its claim.
@@ -77,14 +78,14 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         let reason = "a rule of the operator does not permit this message any more";
         return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
     };
-    let session = context.interrupted_session().await?;
+    let past = context.past_attempts().await?;
     let turn = &context.claim.turn;
     let begin = beginning(
         context.claim.interrupted,
-        turn.attempts,
+        turn.attempts.saturating_sub(past.failed),
         turn.progress,
         context.shared().config.interrupted,
-        session.is_some() || context.claim.session.is_some(),
+        past.session.is_some() || context.claim.session.is_some(),
     );
     match begin {
         Beginning::Park => {
@@ -101,7 +102,7 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
             context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
         }
         Beginning::Prompt => context.attempt(settings, None).await,
-        Beginning::Continue => context.attempt(settings, session).await,
+        Beginning::Continue => context.attempt(settings, past.session).await,
     }
 }
 
@@ -123,12 +124,12 @@ impl TurnContext {
         Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
     }
 
-    /// Returns the session in which an interrupted attempt worked.
-    async fn interrupted_session(&self) -> Result<Option<String>, TurnError> {
+    /// Returns what is known of the attempts of an interrupted turn.
+    async fn past_attempts(&self) -> Result<PastAttempts, TurnError> {
         if !self.claim.interrupted {
-            return Ok(None);
+            return Ok(PastAttempts::default());
         }
-        Ok(session_of_turn(&*self.shared().store, &self.claim.conversation, self.claim.turn.id).await?)
+        Ok(past_attempts(&*self.shared().store, &self.claim.turn).await?)
     }
 
     /// Closes the permission requests of a worker that is gone.
@@ -207,7 +208,9 @@ impl TurnContext {
         let shared = self.shared();
         let conversation = self.claim.conversation.id;
         let (state, code) = (finish.state, finish.error_code.clone());
+        failpoint!("finish.before");
         shared.store.finish(self.lease(), finish, shared.clock.now()).await?;
+        failpoint!("finish.after");
         spans::turn_ended(&self.span, state, code.as_deref());
         self.gateway.announce_growth(conversation);
         Ok(())
@@ -216,7 +219,9 @@ impl TurnContext {
     /// Puts the turn back into its queue.
     pub(super) async fn hand_back(&self, kind: HandBackKind, attempt: AttemptEnd) -> Result<(), TurnError> {
         let shared = self.shared();
+        failpoint!("hand_back.before");
         shared.store.hand_back(self.lease(), HandBack { kind, attempt }, shared.clock.now()).await?;
+        failpoint!("hand_back.after");
         self.gateway.announce_growth(self.claim.conversation.id);
         Ok(())
     }

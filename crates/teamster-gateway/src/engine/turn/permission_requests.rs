@@ -17,6 +17,7 @@ use super::TurnError;
 use super::attempt::Attempt;
 use crate::channels::deliveries;
 use crate::event::rfc3339;
+use crate::failpoints::failpoint;
 use crate::hooks::HookEvent;
 
 /// The interval of checks for answers that were given to another process.
@@ -89,6 +90,7 @@ impl Attempt<'_> {
         let new = NewPermission { id, body: Json::of(&with_approvers(body, &approvers))?, deadline };
         let effects = Effects { events: vec![logged], deliveries };
         shared.store.request_permission(self.context.lease(), new, effects, shared.clock.now()).await?;
+        failpoint!("permission.requested");
         self.context.gateway.announce_growth(conversation.id);
         shared.hooks.notify(HookEvent::PermissionRequested {
             conversation_id: conversation.id.to_string(),

@@ -1,0 +1,294 @@
+//! The configuration of a webhook channel.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::Url;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use teamster_channel::signature::WebhookSecret;
+
+use crate::address::{AddressPolicy, Forbidden};
+
+/// The largest number of bytes of a secret's file.
+const MAX_SECRET_FILE: u64 = 4096;
+
+/// A webhook channel
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookConfig {
+    /// The name, of letters, digits, - and _; the channel is webhook-NAME, and messages go to /v1/webhooks/NAME
+    pub name: String,
+    /// The URL to which answers go
+    pub url: String,
+    /// Secrets that sign in both directions, as `whsec_BASE64` or a text; several during a rotation
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretText>,
+    /// Files with one secret each
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_files: Vec<PathBuf>,
+    /// Environment variables with one secret each
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_envs: Vec<String>,
+    /// Permit a URL whose address is private
+    #[serde(default)]
+    pub allow_private: bool,
+    /// Permit a URL whose address is loopback
+    #[serde(default)]
+    pub allow_loopback: bool,
+    /// Permit http instead of https for an address that is not loopback
+    #[serde(default)]
+    pub allow_http: bool,
+    /// Give up after this number of attempts
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// The time limit of one request
+    #[serde(default = "default_timeout", deserialize_with = "duration", serialize_with = "duration_text")]
+    #[schemars(with = "String")]
+    pub timeout: Duration,
+    /// The shortest time between two requests
+    #[serde(default, deserialize_with = "duration", serialize_with = "duration_text")]
+    #[schemars(with = "String")]
+    pub interval: Duration,
+    /// The maximum size of a received body in bytes
+    #[serde(default = "default_max_body")]
+    pub max_body_bytes: usize,
+    /// The maximum size of a sent file in bytes
+    #[serde(default = "default_max_file")]
+    pub max_file_bytes: u64,
+}
+
+/// A secret in a configuration. It is never printed.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct SecretText(String);
+
+/// What is wrong in a configuration. The texts contain no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The name is invalid.
+    #[error("the webhook name {0:?} is invalid: use 1 to 40 lower-case letters, digits, - and _")]
+    Name(String),
+    /// Two webhooks have this name.
+    #[error("two webhooks have the name {0}: each needs its own")]
+    Repeated(String),
+    /// The URL is invalid.
+    #[error("the URL of the webhook {name} {problem}")]
+    Url {
+        /// The webhook.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// There is no secret, or it is invalid.
+    #[error("the webhook {name} {problem}")]
+    Secret {
+        /// The webhook.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl WebhookConfig {
+    /// Describes a webhook with the default limits.
+    pub fn new(name: impl Into<String>, url: impl Into<String>, secret: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            url: url.into(),
+            secrets: vec![SecretText(secret.into())],
+            secret_files: Vec::new(),
+            secret_envs: Vec::new(),
+            allow_private: false,
+            allow_loopback: false,
+            allow_http: false,
+            max_attempts: None,
+            timeout: default_timeout(),
+            interval: Duration::ZERO,
+            max_body_bytes: default_max_body(),
+            max_file_bytes: default_max_file(),
+        }
+    }
+
+    /// Checks the name.
+    pub(crate) fn check_name(&self) -> Result<(), ConfigError> {
+        let is_valid = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        if (1..=40).contains(&self.name.len()) && self.name.bytes().all(is_valid) {
+            return Ok(());
+        }
+        Err(ConfigError::Name(self.name.clone()))
+    }
+
+    /// Returns the addresses that requests may go to.
+    pub(crate) const fn addresses(&self) -> AddressPolicy {
+        AddressPolicy { allow_private: self.allow_private, allow_loopback: self.allow_loopback }
+    }
+
+    /// Parses and checks the URL. The address of a host name is checked at each request.
+    pub(crate) fn parse_url(&self) -> Result<Url, ConfigError> {
+        let wrong = |problem: String| ConfigError::Url { name: self.name.clone(), problem };
+        let url = Url::parse(&self.url).map_err(|error| wrong(format!("is invalid: {error}")))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("contains credentials: requests are authenticated by their signature".to_owned()));
+        }
+        let host = url.host_str().ok_or_else(|| wrong("has no host".to_owned()))?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let address: Option<IpAddr> = host.parse().ok();
+        let is_local = address.map_or(host == "localhost", |address| address.is_loopback());
+        match url.scheme() {
+            "https" => {}
+            "http" if self.allow_http || (is_local && self.allow_loopback) => {}
+            "http" => return Err(wrong("must begin with https, or set allow_http = true".to_owned())),
+            other => return Err(wrong(format!("begins with {other}: it must begin with https"))),
+        }
+        match address.and_then(|address| self.addresses().forbidden(address)) {
+            Some(forbidden @ Forbidden::Loopback) => {
+                Err(wrong(format!("{forbidden}: set allow_loopback = true to permit it")))
+            }
+            Some(forbidden @ Forbidden::Private) => {
+                Err(wrong(format!("{forbidden}: set allow_private = true to permit it")))
+            }
+            Some(forbidden @ Forbidden::Special) => Err(wrong(forbidden.to_string())),
+            None => Ok(url),
+        }
+    }
+
+    /// Reads the secrets. The first one is the newest; all of them sign and are accepted.
+    pub(crate) fn read_secrets(&self) -> Result<Vec<WebhookSecret>, ConfigError> {
+        let wrong = |problem: String| ConfigError::Secret { name: self.name.clone(), problem };
+        let mut texts: Vec<String> = self.secrets.iter().map(|secret| secret.0.clone()).collect();
+        for name in &self.secret_envs {
+            let text = std::env::var(name);
+            texts.push(text.map_err(|_| wrong(format!("needs the environment variable {name}, which is not set")))?);
+        }
+        for path in &self.secret_files {
+            let problem =
+                |error: std::io::Error| wrong(format!("cannot read its secret from {}: {error}", path.display()));
+            let size = std::fs::metadata(path).map_err(problem)?.len();
+            if size > MAX_SECRET_FILE {
+                return Err(wrong(format!("has a secret file of {size} bytes: {}", path.display())));
+            }
+            texts.push(std::fs::read_to_string(path).map_err(problem)?.trim().to_owned());
+        }
+        if texts.is_empty() {
+            let problem =
+                "has no secret: set secrets, secret_files or secret_envs; make one with `openssl rand -base64 24`";
+            return Err(wrong(problem.to_owned()));
+        }
+        let parse = |text: &String| {
+            WebhookSecret::parse(text).map_err(|error| wrong(format!("has an invalid secret: {error}")))
+        };
+        texts.iter().map(parse).collect()
+    }
+}
+
+impl SecretText {
+    /// Wraps a secret.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for SecretText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretText")
+    }
+}
+
+/// Writes no secret.
+impl Serialize for SecretText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("********")
+    }
+}
+
+fn default_timeout() -> Duration {
+    Duration::from_secs(20)
+}
+
+fn default_max_body() -> usize {
+    10 << 20
+}
+
+fn default_max_file() -> u64 {
+    5 << 20
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    humantime::parse_duration(&text)
+        .map_err(|error| de::Error::custom(format!("{text:?} is no duration such as \"10s\" or \"5m\": {error}")))
+}
+
+fn duration_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_duration(*duration))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+    fn url_of(url: &str) -> Result<Url, ConfigError> {
+        WebhookConfig::new("ci", url, SECRET).parse_url()
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_and_defaults_are_used() {
+        let json = r#"{"name":"ci","url":"https://example.com/hook","secrets":["0123456789abcdef"],"timeout":"5s"}"#;
+        let config: WebhookConfig = serde_json::from_str(json).unwrap();
+        assert_eq!((config.timeout, config.max_body_bytes), (Duration::from_secs(5), 10 << 20));
+        let unknown = serde_json::from_str::<WebhookConfig>(&json.replace("\"timeout\"", "\"time\""));
+        assert!(unknown.unwrap_err().to_string().contains("unknown field `time`"));
+    }
+
+    #[test]
+    fn no_secret_is_printed() {
+        let config = WebhookConfig::new("ci", "https://example.com", SECRET);
+        assert!(!format!("{config:?}").contains("MfKQ"));
+        assert!(!serde_json::to_string(&config).unwrap().contains("MfKQ"));
+    }
+
+    #[test]
+    fn a_url_must_be_https_and_must_not_name_a_private_address() {
+        assert!(url_of("https://example.com/hook?x=1").is_ok());
+        for url in [
+            "http://example.com",
+            "ftp://example.com",
+            "https://user:pass@example.com",
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://10.0.0.1/",
+            "https://192.168.1.1:8443/",
+            "https://169.254.169.254/latest",
+            "https://[::ffff:10.0.0.1]/",
+            "https://2130706433/",
+            "https://0x7f.1/",
+            "https://0/",
+            "not a url",
+        ] {
+            assert!(url_of(url).is_err(), "{url}");
+        }
+        let local = WebhookConfig { allow_loopback: true, ..WebhookConfig::new("ci", "http://127.0.0.1:1/", SECRET) };
+        assert!(local.parse_url().is_ok());
+        let private = WebhookConfig { allow_private: true, ..WebhookConfig::new("ci", "https://10.0.0.1/", SECRET) };
+        assert!(private.parse_url().is_ok());
+    }
+
+    #[test]
+    fn names_and_secrets_are_checked() {
+        for name in ["", "A", "a/b", "a:b", &"a".repeat(41)] {
+            assert!(WebhookConfig::new(name, "https://example.com", SECRET).check_name().is_err(), "{name}");
+        }
+        let mut config = WebhookConfig::new("ci", "https://example.com", "short");
+        assert!(config.read_secrets().unwrap_err().to_string().contains("has an invalid secret"));
+        config.secrets.clear();
+        assert!(config.read_secrets().unwrap_err().to_string().contains("has no secret"));
+        config.secret_envs = vec!["TEAMSTER_TEST_NO_SUCH_VARIABLE".to_owned()];
+        assert!(config.read_secrets().unwrap_err().to_string().contains("TEAMSTER_TEST_NO_SUCH_VARIABLE"));
+    }
+}

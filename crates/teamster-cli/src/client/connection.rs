@@ -1,0 +1,208 @@
+//! Where the gateway is, its token, and calls of its API.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueHint;
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use teamster::backend::variables;
+
+use crate::plan::{Inputs as _, SystemInputs};
+use crate::printable::{Printable, printable};
+use crate::serve::data_dir;
+
+/// The default address of a gateway.
+const SERVER: &str = "http://127.0.0.1:4780";
+
+/// How long a call may take, without event streams.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The options of every client.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ServerArgs {
+    /// Use the gateway at this URL [http://127.0.0.1:4780]
+    ///
+    /// The variable TEAMSTER_SERVER sets it too. The token is that of TEAMSTER_TOKEN, or of the data directory of the
+    /// gateway on this machine.
+    #[arg(long, value_name = "URL", global = true, value_hint = ValueHint::Url)]
+    pub(super) server: Option<String>,
+
+    /// Read the token in this data directory of a gateway
+    #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath, hide_short_help = true)]
+    pub(super) data_dir: Option<PathBuf>,
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("{0}")]
+    Usage(String),
+    #[error("there is no token: cannot read {}: {source}", file.to_string_lossy())]
+    NoToken { file: PathBuf, source: io::Error },
+    #[error("cannot reach the gateway at {server}: {source}")]
+    Unreachable { server: String, source: reqwest::Error },
+    #[error("{detail}")]
+    Refused { status: u16, code: String, detail: String },
+    #[error("the answer of {server} is not that of a gateway: {problem}")]
+    Unexpected { server: String, problem: String },
+    #[error("cannot write to standard output: {0}")]
+    Output(#[source] io::Error),
+    #[error("cannot catch signals: {0}")]
+    Signals(#[source] io::Error),
+}
+
+impl ClientError {
+    /// Returns what the user can do.
+    pub(super) fn hint(&self) -> Option<Printable> {
+        match self {
+            Self::NoToken { .. } => Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into()),
+            Self::Unreachable { .. } => Some("start it: teamster serve; or name it with --server URL".into()),
+            Self::Refused { status: 401, .. } => Some(printable!("set {} to a token of this gateway", variables::GATEWAY_TOKEN)),
+            _ => None,
+        }
+    }
+
+    /// Whether a later attempt may succeed.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused { status, .. } => *status >= 500 || *status == 429,
+            _ => false,
+        }
+    }
+}
+
+/// A gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    client: Client,
+    server: Url,
+    token: String,
+}
+
+/// A problem as the API returns it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    title: String,
+    detail: String,
+    code: String,
+}
+
+impl Connection {
+    /// Reads the location and the token. Nothing is sent.
+    ///
+    /// # Errors
+    /// The URL is invalid, or there is no token.
+    pub(super) fn open(args: &ServerArgs) -> Result<Self, ClientError> {
+        let set = |name: &str| SystemInputs.variable(name).filter(|value| !value.trim().is_empty());
+        let server = args.server.clone().or_else(|| set("TEAMSTER_SERVER")).unwrap_or_else(|| SERVER.to_owned());
+        let invalid = |problem: String| ClientError::Usage(format!("invalid URL of a gateway {server:?}: {problem}"));
+        let mut url = Url::parse(&server).map_err(|error| invalid(format!("{error}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(invalid("it must begin with http:// or https://".to_owned()));
+        }
+        // The paths of the API are appended.
+        if !url.path().ends_with('/') {
+            let path = format!("{}/", url.path());
+            url.set_path(&path);
+        }
+        let token = match set(variables::GATEWAY_TOKEN) {
+            Some(token) => token.trim().to_owned(),
+            None => stored_token(args)?,
+        };
+        // An error means that another provider is installed already.
+        _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
+        let client = client.map_err(|source| ClientError::Unreachable { server: server.clone(), source })?;
+        Ok(Self { client, server: url, token })
+    }
+
+    /// Calls the API and reads its answer.
+    ///
+    /// # Errors
+    /// The gateway cannot be reached or refuses the call.
+    pub(super) async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Result<T, ClientError> {
+        let mut request = self.request(method, path)?.timeout(CALL_TIMEOUT);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let response = self.send(request).await?;
+        let text = response.text().await.map_err(|source| self.unreachable(source))?;
+        serde_json::from_str(&text).map_err(|error| self.unexpected(&error))
+    }
+
+    /// Reads a document.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.call(Method::GET, path, None, None).await
+    }
+
+    /// Opens an event stream. It has no time limit.
+    pub(super) async fn stream(&self, path: &str, last: Option<u64>) -> Result<Response, ClientError> {
+        let mut request = self.request(Method::GET, path)?.header("accept", "text/event-stream");
+        if let Some(last) = last {
+            request = request.header("last-event-id", last.to_string());
+        }
+        self.send(request).await
+    }
+
+    pub(super) fn unreachable(&self, source: reqwest::Error) -> ClientError {
+        ClientError::Unreachable { server: self.server.to_string(), source: source.without_url() }
+    }
+
+    /// Reads a document that was received.
+    pub(super) fn read<T: DeserializeOwned>(&self, document: Value) -> Result<T, ClientError> {
+        serde_json::from_value(document).map_err(|error| self.unexpected(&error))
+    }
+
+    fn unexpected(&self, error: &serde_json::Error) -> ClientError {
+        ClientError::Unexpected { server: self.server.to_string(), problem: error.to_string() }
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+        let url = self.server.join(path).map_err(|error| ClientError::Usage(format!("invalid id: {error}")))?;
+        Ok(self.client.request(method, url).bearer_auth(&self.token))
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = request.send().await.map_err(|source| self.unreachable(source))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let text = response.text().await.unwrap_or_default();
+        let Problem { title, detail, code } = serde_json::from_str(&text).unwrap_or_default();
+        let detail = [detail, title].into_iter().find(|text| !text.is_empty());
+        let detail = detail.unwrap_or_else(|| format!("the gateway answered with the status {status}"));
+        Err(ClientError::Refused { status: status.as_u16(), code, detail })
+    }
+}
+
+fn stored_token(args: &ServerArgs) -> Result<String, ClientError> {
+    let directory = args.data_dir.clone().or_else(|| {
+        SystemInputs.variable_os("TEAMSTER_DATA_DIR").filter(|path| !path.is_empty()).map(PathBuf::from)
+    });
+    let directory = directory.or_else(|| data_dir::default_directory(&SystemInputs));
+    let Some(directory) = directory else {
+        let source = io::Error::new(io::ErrorKind::NotFound, "HOME is not set");
+        return Err(ClientError::NoToken { file: PathBuf::from("token"), source });
+    };
+    data_dir::read_token(&directory)
+        .map_err(|source| ClientError::NoToken { file: data_dir::token_file(&directory), source })
+}

@@ -1,0 +1,181 @@
+//! The events of a conversation, with reconnection: each event once and in order, whatever happens to the connection.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sse_stream::SseStream;
+use teamster::Event;
+use teamster_gateway::event::GatewayEvent;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::connection::{ClientError, Connection};
+
+/// How long a stream may be silent. The gateway writes a comment every 10 seconds, or as it is configured.
+const SILENCE: Duration = Duration::from_mins(2);
+
+/// How long a lost gateway is called again.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The first delay before a further attempt. It doubles up to the last.
+const FIRST_DELAY: Duration = Duration::from_millis(250);
+const LAST_DELAY: Duration = Duration::from_secs(10);
+
+/// An event of a log.
+#[derive(Debug)]
+pub(super) struct LogEvent {
+    pub(super) seq: u64,
+    pub(super) turn: Option<String>,
+    pub(super) event: LogBody,
+    /// The whole object.
+    pub(super) json: Box<RawValue>,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum LogBody {
+    /// In the gateway.
+    Gateway(GatewayEvent),
+    /// In the agent.
+    Agent(Event),
+}
+
+/// What all events of a log have.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    seq: u64,
+    #[serde(default)]
+    turn_id: Option<String>,
+}
+
+/// The last frame of a stream.
+#[derive(Deserialize)]
+struct End {
+    code: String,
+    reason: String,
+}
+
+type Frames = Pin<Box<dyn Stream<Item = Result<sse_stream::Sse, sse_stream::Error>> + Send>>;
+
+/// The events of a conversation after a number.
+pub(super) struct Events<'a> {
+    connection: &'a Connection,
+    conversation: String,
+    last: u64,
+    frames: Option<Frames>,
+    delay: Duration,
+    /// When the gateway was lost.
+    lost: Option<Instant>,
+    /// The last stream has had no event. Streams that end at once must not be opened in a loop.
+    was_empty: bool,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(connection: &'a Connection, conversation: &str, after: u64) -> Self {
+        let conversation = conversation.to_owned();
+        Self { connection, conversation, last: after, frames: None, delay: FIRST_DELAY, lost: None, was_empty: false }
+    }
+
+    /// Returns the number of the last event.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Returns the next event, and waits for it. A lost connection is opened again after the last event.
+    ///
+    /// # Errors
+    /// The gateway refuses the stream, or cannot be reached for two minutes.
+    pub(super) async fn next(&mut self) -> Result<LogEvent, ClientError> {
+        loop {
+            let Some(frames) = &mut self.frames else {
+                self.connect().await?;
+                continue;
+            };
+            let frame = match timeout(SILENCE, frames.next()).await {
+                Ok(Some(Ok(frame))) => frame,
+                // The stream has ended, is broken or silent.
+                Ok(Some(Err(_)) | None) | Err(_) => {
+                    self.frames = None;
+                    continue;
+                }
+            };
+            let Some(data) = frame.data else { continue };
+            if frame.event.as_deref() == Some("stream_end") {
+                self.frames = None;
+                self.ended(&data)?;
+                continue;
+            }
+            // An event that is not new was sent again.
+            if let Some(event) = parse(&data).filter(|event| event.seq > self.last) {
+                self.last = event.seq;
+                self.was_empty = false;
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Opens the stream. After a failure that may pass, it waits and returns.
+    async fn connect(&mut self) -> Result<(), ClientError> {
+        let path = format!("v1/conversations/{}/events?after={}", self.conversation, self.last);
+        match self.connection.stream(&path, Some(self.last).filter(|last| *last > 0)).await {
+            Ok(response) => {
+                self.frames = Some(Box::pin(SseStream::from_bytes_stream(response.bytes_stream())));
+                (self.lost, self.delay) = (None, FIRST_DELAY);
+                if std::mem::replace(&mut self.was_empty, true) {
+                    sleep(FIRST_DELAY).await;
+                }
+                Ok(())
+            }
+            Err(error) if error.is_transient() => {
+                let lost = *self.lost.get_or_insert_with(Instant::now);
+                if lost.elapsed() > PATIENCE {
+                    return Err(error);
+                }
+                sleep(self.delay).await;
+                self.delay = (self.delay * 2).min(LAST_DELAY);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Decides whether the end of a stream is the end of its events.
+    fn ended(&self, data: &str) -> Result<(), ClientError> {
+        let Ok(End { code, reason }) = serde_json::from_str(data) else { return Ok(()) };
+        if matches!(code.as_str(), "NOT_FOUND" | "EVENTS_PRUNED") {
+            return Err(ClientError::Refused { status: 410, code, detail: reason });
+        }
+        Ok(())
+    }
+}
+
+/// Reads an event. Types of newer versions are events of the agent that no format shows.
+fn parse(data: &str) -> Option<LogEvent> {
+    let Head { seq, turn_id } = serde_json::from_str(data).ok()?;
+    let json: Box<RawValue> = serde_json::from_str(data).ok()?;
+    let event = match serde_json::from_str::<GatewayEvent>(data) {
+        Ok(event) => LogBody::Gateway(event),
+        Err(_) => LogBody::Agent(serde_json::from_str(data).ok()?),
+    };
+    Some(LogEvent { seq, turn: turn_id, event, json })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_the_gateway_and_of_agents_are_read() {
+        let queued = parse(r#"{"seq":1,"turnId":"t","at":"x","type":"turn_queued","messageId":"m","author":"a","text":"hi"}"#);
+        let queued = queued.unwrap();
+        assert_eq!((queued.seq, queued.turn.as_deref()), (1, Some("t")));
+        assert!(matches!(queued.event, LogBody::Gateway(GatewayEvent::TurnQueued { .. })));
+        let text = parse(r#"{"seq":2,"turnId":"t","at":"x","type":"text","messageId":"m","text":"hi"}"#).unwrap();
+        assert!(matches!(text.event, LogBody::Agent(Event::Text(_))));
+        assert!(parse("{}").is_none() && parse("no").is_none());
+        assert!(parse(r#"{"seq":3,"type":"of_the_future"}"#).is_some());
+    }
+}

@@ -1,0 +1,73 @@
+//! `teamster config show`: the values of the table `[serve]`.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+use crate::path_text::path_text;
+use crate::printable::{Printable, printable};
+use crate::render::width_of_stdout;
+use crate::serve::values::{FILE_ONLY, ServeValues, Source};
+use crate::settings::Origin;
+
+/// The columns of the keys, and of values that are not long.
+const KEY_COLUMNS: usize = 34;
+const VALUE_COLUMNS: usize = 24;
+
+/// Writes each value with its origin.
+pub(super) fn write(out: &mut impl Write, values: &ServeValues) -> io::Result<()> {
+    for (key, (value, source)) in &values.values {
+        row(key, &text(value), &source.text()).write_line(out)?;
+    }
+    for (list, count) in lists(values).into_iter().filter(|(_, count)| *count > 0) {
+        let line = values.section.line(list).unwrap_or(1);
+        let origin = Origin::File { file: values.section.file.clone(), line, profile: None };
+        row(list, &printable!("{} in the file", count), &origin.text()).write_line(out)?;
+    }
+    Ok(())
+}
+
+/// Returns the JSON document of the values.
+pub(super) fn document(values: &ServeValues) -> Map<String, Value> {
+    let entry = |(key, (value, source)): (&String, &(Value, Source))| {
+        let origin = match source {
+            Source::BuiltIn => json!({ "source": "built-in" }),
+            Source::Option(name) => json!({ "source": "option", "option": name }),
+            Source::Setting(Origin::Machine) => json!({ "source": "machine" }),
+            Source::Setting(Origin::Variable(name)) => json!({ "source": "environment", "variable": name }),
+            Source::Setting(Origin::File { file, line, .. }) => {
+                json!({ "source": "file", "file": path_text(file), "line": line })
+            }
+        };
+        (format!("serve.{key}"), json!({ "value": value, "origin": origin }))
+    };
+    let counts = lists(values).into_iter().map(|(list, count)| (format!("serve.{list}"), json!({ "count": count })));
+    values.values.iter().map(entry).chain(counts).collect()
+}
+
+/// Returns the number of entries of each array of tables.
+fn lists(values: &ServeValues) -> [(&'static str, usize); 3] {
+    let table = &values.section.table;
+    let [rules, hooks, webhooks] = FILE_ONLY;
+    [(rules, table.rules.len()), (hooks, table.hooks.len()), (webhooks, table.webhooks.len())]
+}
+
+fn text(value: &Value) -> Printable {
+    match value {
+        Value::String(text) => Printable::exact(text),
+        Value::Array(items) => Printable::join(items.iter().map(text), ", "),
+        other => Printable::exact(&other.to_string()),
+    }
+}
+
+/// Returns the row of a value. An origin that does not fit gets a line of its own.
+fn row(key: &str, value: &Printable, origin: &Printable) -> Printable {
+    let key = printable!("serve.{}", Printable::exact(key));
+    let columns = KEY_COLUMNS + value.columns().max(VALUE_COLUMNS) + origin.columns() + 2;
+    let end = if columns < width_of_stdout() {
+        printable!("{:<24} {}", value, origin)
+    } else {
+        printable!("{}\n{:<34} {}", value, "", origin)
+    };
+    printable!("{:<34} {}", key, end).wrapped(width_of_stdout(), KEY_COLUMNS + 1)
+}

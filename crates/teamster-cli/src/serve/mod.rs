@@ -1,0 +1,79 @@
+//! `teamster serve`: the gateway.
+//!
+//! - [`args`]: the options as typed; [`values`]: the values in effect, each with its origin.
+//! - [`plan`]: the checked configuration, and the agent that will be used.
+//! - [`data_dir`]: the directory with the data, its lock, and the operator's token.
+//! - [`start`]: starts the gateway, serves until a signal, and stops it; [`greeting`]: the first lines of its output.
+
+mod args;
+pub(crate) mod data_dir;
+mod greeting;
+mod plan;
+mod start;
+pub(crate) mod values;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use args::{LogFormat, ServeArgs};
+
+use std::path::PathBuf;
+
+use values::ServeValues;
+
+use crate::config::ConfigError;
+use crate::plan::{Inputs, SystemInputs};
+use crate::printable::Printable;
+use crate::render::{write_error, write_notice};
+use crate::runtime::{Threads, run_command};
+use crate::{exit, vendor};
+
+/// What a gateway writes to its log if no filter is given.
+pub(crate) const LOG_FILTER: &str = "warn,teamster=info,teamster_gateway=info";
+
+/// Runs the command and returns its exit code. `definition` is that of all commands.
+pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
+    let default_agent = || vendor::default_agent(&teamster::Runtime::new());
+    let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
+    values.notes.iter().for_each(write_notice);
+    let plan = match plan::plan(&values, &SystemInputs) {
+        Ok(plan) => plan,
+        Err(problems) => return report(&problems),
+    };
+    let is_check = args.check;
+    run_command(Threads::Workers, async move {
+        Ok(if is_check { start::check(plan).await } else { start::serve(plan).await })
+    })
+}
+
+/// Prints the problems of the configuration. Returns the exit code.
+fn report(problems: &[ConfigError]) -> u8 {
+    for problem in problems {
+        write_error(&mut anstream::stderr(), &Printable::error(problem), None);
+    }
+    exit::USAGE
+}
+
+/// Returns the data directory and the file of the store. Only these values are checked.
+///
+/// # Errors
+/// A file or a value cannot be read.
+pub(crate) fn locations(
+    args: &ServeArgs,
+    definition: &clap::Command,
+    inputs: &impl Inputs,
+) -> Result<(PathBuf, PathBuf), ConfigError> {
+    let values = values::resolve(args, definition, &mut SystemInputs, || teamster::Registry::DEFAULT);
+    plan::locations(&values, inputs)
+}
+
+/// Returns the values in effect, and what is wrong with them.
+pub(crate) fn inspect(
+    args: &ServeArgs,
+    definition: &clap::Command,
+    default_agent: fn() -> &'static str,
+) -> (ServeValues, Vec<ConfigError>) {
+    let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
+    let problems = plan::plan(&values, &SystemInputs).err().unwrap_or_default();
+    (values, problems)
+}

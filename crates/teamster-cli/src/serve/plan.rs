@@ -1,0 +1,118 @@
+//! The checked configuration of a gateway, and the agent that it will use.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use teamster::backend::{Backend, BackendConfig, BackendError, variables};
+use teamster::request::RunRequest;
+use teamster::{Inspection, Registry, Runtime};
+use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
+
+use super::data_dir;
+use super::values::ServeValues;
+use crate::config::ConfigError;
+use crate::plan::Inputs;
+use crate::printable::{Printable, printable};
+
+/// What will be started.
+#[derive(Debug)]
+pub(super) struct ServePlan {
+    pub(super) serve: Serve,
+    pub(super) runtime: Arc<Runtime>,
+    /// The fixed token of the operator.
+    pub(super) token: Option<String>,
+}
+
+/// Checks the values.
+///
+/// # Errors
+/// Returns every problem of the files, variables and options.
+pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePlan, Vec<ConfigError>> {
+    let mut problems: Vec<String> = values.problems.iter().map(ToString::to_string).collect();
+    let built = table(values, inputs).map_err(|error| vec![error]).and_then(|table| {
+        let default = data_dir::default_directory(inputs).or_else(|| table.data_dir.clone());
+        let default = default.ok_or_else(|| vec![no_directory()])?;
+        let errors = build(&table, &default, &values.registry);
+        errors.map_err(|found| found.iter().map(|found| values.error(&found.key, &found.problem)).collect())
+    });
+    match built {
+        Ok(serve) if problems.is_empty() => {
+            let runtime = Arc::new(runtime(values.registry.clone()));
+            let token = inputs.variable(variables::GATEWAY_TOKEN).filter(|token| !token.is_empty());
+            Ok(ServePlan { serve, runtime, token })
+        }
+        Ok(_) => Err(problems.into_iter().map(ConfigError::Serve).collect()),
+        Err(found) => {
+            problems.extend(found.iter().map(ToString::to_string));
+            Err(problems.into_iter().map(ConfigError::Serve).collect())
+        }
+    }
+}
+
+/// Returns the data directory and the file of the store.
+///
+/// # Errors
+/// A value is invalid, or there is no place for data.
+pub(super) fn locations(values: &ServeValues, inputs: &impl Inputs) -> Result<(PathBuf, PathBuf), ConfigError> {
+    let table = table(values, inputs)?;
+    let directory = table.data_dir.clone().or_else(|| data_dir::default_directory(inputs)).ok_or_else(no_directory)?;
+    let store = store_file(table.store.as_deref(), &directory);
+    store.map(|store| (directory, store)).map_err(|problem| values.error("store", &problem))
+}
+
+fn no_directory() -> ConfigError {
+    ConfigError::Serve("there is no directory for the data: set HOME, or name one with --data-dir".to_owned())
+}
+
+/// Returns the values as a table with absolute paths. Those of the file are absolute already.
+fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, ConfigError> {
+    let mut table = values.table()?;
+    let base = inputs.working_directory().map_err(|error| {
+        ConfigError::Serve(format!("the working directory cannot be used: {error}"))
+    })?;
+    table.directory.get_or_insert_with(|| base.clone());
+    let home = inputs.variable("HOME").map(PathBuf::from);
+    table.resolve_paths(&base, home.as_deref().map(Path::new));
+    Ok(table)
+}
+
+/// Returns the runtime of the agents. They do not get the gateway's own secrets.
+fn runtime(registry: Registry) -> Runtime {
+    let own = [variables::GATEWAY_TOKEN, variables::DISCORD_TOKEN];
+    let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == *own));
+    Runtime::builder().registry(registry).environment(environment).build()
+}
+
+/// Checks that the agent can run, and drops rules of tools that it cannot enforce.
+///
+/// # Errors
+/// The agent cannot run: one line with its name and its path.
+pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec<Printable>), Printable> {
+    let turn = &mut plan.serve.config.turn;
+    let mut request = RunRequest::default();
+    request.cli_path.clone_from(&turn.cli_path);
+    request.model.clone_from(&turn.model);
+    request.max_turns = turn.max_turns;
+    request.permissions.mode = turn.permission;
+    request.permissions.allow.clone_from(&turn.allow_tools);
+    request.cwd = Some(turn.directory.clone());
+    let config = BackendConfig::new(request).with_runtime(Arc::clone(&plan.runtime));
+    let backend = Backend::create(&turn.agent, config).map_err(|error| cannot_run(&turn.agent, &error))?;
+    let warnings = backend.warnings().iter().map(|text| Printable::message(text)).collect::<Vec<_>>();
+    if !warnings.is_empty() {
+        turn.allow_tools.clear();
+    }
+    match backend.validate().await {
+        Ok(inspection) => Ok((inspection, warnings)),
+        Err(error) => Err(cannot_run(&turn.agent, &error)),
+    }
+}
+
+fn cannot_run(agent: &str, error: &BackendError) -> Printable {
+    match error {
+        BackendError::CannotRun { problem, .. } => {
+            printable!("the agent {} cannot run: {}", Printable::exact(agent), Printable::message(problem))
+        }
+        other => printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::error(other)),
+    }
+}

@@ -1,0 +1,173 @@
+//! What happens after an attempt. Pure: time, delay and attempts are arguments.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use teamster_channel::{Operation, SendOutcome};
+use teamster_store::Timestamp;
+
+use super::settings::{DeliverySettings, UnknownOutcome};
+
+/// The longest wait that a service can demand. A longer one is a mistake.
+const MAX_DEMAND: Duration = Duration::from_hours(24);
+
+/// The beginning of the error of a delivery whose outcome is unknown. A caller that queues it again wants it to be sent.
+pub(super) const UNKNOWN: &str = "it is unknown whether the service has this message: ";
+
+/// What happens to a delivery after an attempt that has not confirmed all parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It is sent again at this time.
+    Retry(Timestamp, String),
+    /// It is given up.
+    Failed(String),
+    /// Its outcome is unknown, and it is given up.
+    Unknown(String),
+}
+
+/// The facts about an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    /// Its number, starting at 1.
+    pub(super) number: u32,
+    /// The number after which the delivery is given up.
+    pub(super) max: u32,
+    /// The delay before the next one, unless the service demands a longer one.
+    pub(super) delay: Duration,
+    /// The time.
+    pub(super) now: Timestamp,
+}
+
+impl Attempt {
+    /// Decides after an error that may end.
+    pub(super) fn later(self, reason: &str, demanded: Option<Duration>) -> Next {
+        if self.number >= self.max {
+            return Next::Failed(format!("given up after {} attempts: {reason}", self.number));
+        }
+        let wait = demanded.map_or(self.delay, |demanded| demanded.min(MAX_DEMAND).max(self.delay));
+        Next::Retry(self.now.after(wait), reason.to_owned())
+    }
+
+    /// Decides after a call whose outcome is unknown.
+    pub(super) fn unknown(self, reason: &str) -> Next {
+        if self.number >= self.max {
+            return Next::Unknown(format!("{UNKNOWN}{reason}"));
+        }
+        Next::Retry(self.now.after(self.delay), reason.to_owned())
+    }
+}
+
+/// What to do with a part whose call was started, and whose outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Settlement {
+    /// The service has it, with this id.
+    Confirmed(Option<String>),
+    /// Send it. `true`: people may see it twice, so it is marked.
+    Send {
+        /// Whether the service may show it twice.
+        may_be_repeat: bool,
+    },
+    /// The service does not answer: ask again later.
+    AskLater(String),
+    /// Nobody can know: report it.
+    Report,
+}
+
+/// Decides about a part whose outcome is unknown.
+///
+/// `found` is the service's answer, `recognized` whether the service still recognizes a repeat of its key, and `is_requested`
+/// whether a caller has queued the delivery again although its outcome was unknown.
+pub(super) fn settle(
+    found: Option<SendOutcome>,
+    operation: &Operation,
+    recognized: bool,
+    is_requested: bool,
+    policy: UnknownOutcome,
+) -> Settlement {
+    match found {
+        Some(SendOutcome::Sent(delivered)) => Settlement::Confirmed(delivered.message_id),
+        Some(SendOutcome::NotSent(_)) => Settlement::Send { may_be_repeat: false },
+        Some(SendOutcome::Unknown(reason)) => Settlement::AskLater(reason),
+        // A repeated edit or deletion has the same result.
+        None if *operation != Operation::New || recognized => Settlement::Send { may_be_repeat: false },
+        None if is_requested || policy == UnknownOutcome::Repeat => Settlement::Send { may_be_repeat: true },
+        None => Settlement::Report,
+    }
+}
+
+/// Returns the delay after a failed attempt, with jitter.
+pub(super) fn delay(settings: &DeliverySettings, attempt: u32) -> Duration {
+    let backoff = ExponentialBuilder::new()
+        .with_min_delay(settings.first_delay)
+        .with_max_delay(settings.max_delay)
+        .without_max_times()
+        .with_jitter();
+    // The exponent is limited, so that a high number does not need as many steps.
+    let step = usize::try_from(attempt.clamp(1, 32)).unwrap_or(1);
+    backoff.build().nth(step - 1).unwrap_or(settings.max_delay)
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_channel::{Delivered, SendError};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn attempt(number: u32) -> Attempt {
+        Attempt { number, max: 3, delay: SECOND, now: NOW }
+    }
+
+    #[test]
+    fn a_demanded_wait_is_kept_if_it_is_longer_than_the_delay_and_shorter_than_a_day() {
+        let at = |demanded| match attempt(1).later("x", demanded) {
+            Next::Retry(at, _) => Duration::from_millis(u64::try_from(at.as_millis() - NOW.as_millis()).unwrap()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(at(None), SECOND);
+        assert_eq!(at(Some(Duration::ZERO)), SECOND);
+        assert_eq!(at(Some(SECOND * 13_938)), SECOND * 13_938);
+        assert_eq!(at(Some(Duration::MAX)), MAX_DEMAND);
+    }
+
+    #[test]
+    fn the_last_attempt_gives_up_visibly() {
+        assert!(matches!(attempt(3).later("x", None), Next::Failed(reason) if reason.contains("3 attempts: x")));
+        assert!(matches!(attempt(2).unknown("x"), Next::Retry(..)));
+        assert!(matches!(attempt(3).unknown("x"), Next::Unknown(reason) if reason.starts_with(UNKNOWN)));
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_settled_by_the_service_then_by_its_key_then_by_configuration() {
+        let (new, edit) = (Operation::New, Operation::Edit("1".into()));
+        let (repeat, report) = (UnknownOutcome::Repeat, UnknownOutcome::Report);
+        let id = Some("7".to_owned());
+        let sent = Some(SendOutcome::Sent(Delivered { message_id: id.clone() }));
+        let (plain, marked) = (Settlement::Send { may_be_repeat: false }, Settlement::Send { may_be_repeat: true });
+        let absent = Some(SendOutcome::NotSent(SendError::Never("not found".into())));
+        let silent = Some(SendOutcome::Unknown("busy".into()));
+        for (found, operation, recognized, requested, policy, wanted) in [
+            (sent, &new, false, false, report, Settlement::Confirmed(id)),
+            (absent, &new, false, false, report, plain.clone()),
+            (silent, &new, true, true, repeat, Settlement::AskLater("busy".into())),
+            (None, &edit, false, false, report, plain.clone()),
+            (None, &new, true, false, report, plain),
+            (None, &new, false, false, repeat, marked.clone()),
+            (None, &new, false, true, report, marked),
+            (None, &new, false, false, report, Settlement::Report),
+        ] {
+            assert_eq!(settle(found, operation, recognized, requested, policy), wanted);
+        }
+    }
+
+    #[test]
+    fn delays_grow_up_to_their_limit_with_jitter() {
+        let settings = DeliverySettings { first_delay: SECOND, max_delay: SECOND * 60, ..DeliverySettings::default() };
+        for (number, least) in [(1, 1), (2, 2), (4, 8), (7, 60), (1_000, 60), (u32::MAX, 60)] {
+            let delay = delay(&settings, number);
+            assert!(delay >= SECOND * least && delay <= SECOND * least * 2, "{number}: {delay:?}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The inbox of one channel: what the channel receives goes through the access rules to the engine.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use subtle::ConstantTimeEq as _;
+use teamster_channel::{
+    Author, Channel, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, Place, PromptAnswer,
+    PromptDecision, Receipt,
+};
+use teamster_store::{ChatAddress, DeliveryFilter, Json, MessageMode, PermissionId, StoreError};
+
+use super::body::{Body, Meaning};
+use super::commands;
+use super::pages::all_deliveries;
+use super::token::request_of;
+use crate::attachments::StoredAttachment;
+use crate::config::Origin;
+use crate::engine::{AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
+use crate::error::GatewayError;
+
+/// The number of chats whose messages of programs are counted. With more, all counts start anew.
+const MAX_COUNTED_CHATS: usize = 10_000;
+
+/// Accepts what a channel receives.
+pub(super) struct ChannelInbox {
+    gateway: Gateway,
+    channel: String,
+    senders_are_authenticated: bool,
+    /// The number of messages of programs in a chat since the last message of a person.
+    bots: Mutex<HashMap<String, u32>>,
+}
+
+impl ChannelInbox {
+    pub(super) fn new(gateway: Gateway, channel: &dyn Channel) -> Self {
+        Self {
+            gateway,
+            channel: channel.name().to_owned(),
+            senders_are_authenticated: channel.capabilities().senders_are_authenticated,
+            bots: Mutex::default(),
+        }
+    }
+
+    /// Returns whether rules permit what an author sends. A stranger needs a rule that names the channel, chat or author.
+    fn admits(&self, place: &Place, author: &Author) -> bool {
+        let origin = Origin { channel: &self.channel, chat: &place.chat, author: &author.id };
+        match self.gateway.config().rules.iter().find(|rule| rule.matches(origin)) {
+            Some(rule) if rule.reject => false,
+            Some(rule) => {
+                self.senders_are_authenticated
+                    || rule.channel.is_some()
+                    || rule.chats.is_some()
+                    || rule.authors.is_some()
+            }
+            None => self.senders_are_authenticated,
+        }
+    }
+
+    /// Returns whether a message of a program is one too many. A message of a person starts the count anew.
+    fn is_loop(&self, message: &Message) -> bool {
+        let settings = self.gateway.config().channels.bots;
+        let mut bots = self.bots.lock().unwrap_or_else(PoisonError::into_inner);
+        if !message.author.is_bot {
+            bots.remove(&message.place.chat);
+            return false;
+        }
+        if bots.len() >= MAX_COUNTED_CHATS {
+            bots.clear();
+        }
+        let count = bots.entry(message.place.chat.clone()).or_default();
+        *count = count.saturating_add(1);
+        !settings.accept || *count > settings.max_in_a_row
+    }
+
+    fn address(&self, place: Place) -> ChatAddress {
+        ChatAddress { channel: self.channel.clone(), chat: place.chat, thread: place.thread }
+    }
+
+    async fn store_attachments(
+        &self,
+        message: &mut Message,
+    ) -> Result<Result<Vec<StoredAttachment>, String>, InboxError> {
+        let size: usize = message.attachments.iter().map(|attachment| attachment.bytes.len()).sum();
+        let limit = self.gateway.config().limits.attachment_bytes;
+        if size > limit {
+            return Ok(Err(format!("The attachments have {size} bytes; the limit is {limit}.")));
+        }
+        let mut stored = Vec::with_capacity(message.attachments.len());
+        for attachment in message.attachments.drain(..) {
+            let size = u64::try_from(attachment.bytes.len()).unwrap_or(u64::MAX);
+            let hash = self.gateway.attachments().put(attachment.bytes).await;
+            let hash = hash.map_err(|error| InboxError(format!("an attachment cannot be stored: {error}")))?;
+            stored.push(StoredAttachment { name: attachment.name, media_type: attachment.media_type, hash, size });
+        }
+        Ok(Ok(stored))
+    }
+
+    /// Returns what a token means, and whether it was pressed in the chat of its prompt. `None`: the token is not valid.
+    async fn meaning(&self, answer: &PromptAnswer) -> Result<Option<(PermissionId, Meaning)>, GatewayError> {
+        let store = self.gateway.store();
+        let Some(id) = request_of(&answer.token) else { return Ok(None) };
+        let Some(permission) = store.permission(id).await? else { return Ok(None) };
+        let filter = DeliveryFilter { turn: Some(permission.turn), ..DeliveryFilter::default() };
+        for delivery in all_deliveries(store, filter).await? {
+            let is_here = delivery.address.channel == self.channel && delivery.address.chat == answer.place.chat;
+            let Ok(body) = delivery.body.to::<Body>() else { continue };
+            let Content::Prompt(prompt) = body.content else { continue };
+            if !is_here || prompt.id != id.to_string() {
+                continue;
+            }
+            let matches = |token: &str| bool::from(token.as_bytes().ct_eq(answer.token.as_bytes()));
+            let at = prompt.buttons.iter().position(|button| matches(&button.token));
+            if let Some(meaning) = at.and_then(|at| body.meanings.into_iter().nth(at)) {
+                return Ok(Some((id, meaning)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn decide(&self, answer: PromptAnswer) -> Result<PromptDecision, GatewayError> {
+        let Some((id, meaning)) = self.meaning(&answer).await? else { return Ok(PromptDecision::Closed) };
+        let caller = Caller { id: format!("{}:{}", self.channel, answer.author.id), answers_all: false };
+        let message = meaning.message.or(answer.message);
+        match self.gateway.answer_permission(id, meaning.decision.into(), message, &caller).await {
+            Ok(AnswerResult::Applied(_)) => Ok(PromptDecision::Applied),
+            Ok(AnswerResult::Closed(_) | AnswerResult::Expired(_)) => Ok(PromptDecision::Closed),
+            Err(GatewayError::Forbidden { .. }) => Ok(PromptDecision::NotAllowed),
+            Err(GatewayError::Store(StoreError::NotFound { .. })) => Ok(PromptDecision::Closed),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[async_trait]
+impl Inbox for ChannelInbox {
+    async fn message(&self, mut message: Message) -> Result<Receipt, InboxError> {
+        let ignored = !message.is_addressed || !self.admits(&message.place, &message.author) || self.is_loop(&message);
+        if ignored {
+            return Ok(Receipt::Ignored);
+        }
+        let attachments = match self.store_attachments(&mut message).await? {
+            Ok(attachments) => attachments,
+            Err(refusal) => return Ok(Receipt::Refused(refusal)),
+        };
+        let incoming = IncomingMessage {
+            target: MessageTarget::Address(self.address(message.place)),
+            channel_ids: message.ids,
+            idempotency: None,
+            author: message.author.id,
+            text: message.text,
+            attachments,
+            mode: MessageMode::Queue,
+        };
+        match self.gateway.accept(incoming).await {
+            Ok(accepted) if accepted.is_duplicate => Ok(Receipt::Duplicate),
+            Ok(accepted) => Ok(Receipt::Accepted { turn: accepted.turn.turn.to_string() }),
+            Err(error @ GatewayError::Store(StoreError::QueueFull { .. })) => Ok(Receipt::Busy(error.to_string())),
+            Err(
+                error @ (GatewayError::Rejected { .. } | GatewayError::Invalid { .. } | GatewayError::Forbidden { .. }),
+            ) => Ok(Receipt::Refused(error.to_string())),
+            Err(error) => Err(InboxError(error.to_string())),
+        }
+    }
+
+    async fn edit(&self, edit: Edit) -> Result<(), InboxError> {
+        if edit.text.trim().is_empty() {
+            return Ok(());
+        }
+        let edited = self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await;
+        edited.map(|_| ()).map_err(|error| InboxError(error.to_string()))
+    }
+
+    async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {
+        self.decide(answer).await.map_err(|error| InboxError(error.to_string()))
+    }
+
+    async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError> {
+        if command.author.is_bot || !self.admits(&command.place, &command.author) {
+            return Ok(CommandReply { text: "You must not use this gateway.".to_owned() });
+        }
+        let address = self.address(command.place.clone());
+        match commands::run(&self.gateway, address, &command).await {
+            Ok(text) => Ok(CommandReply { text }),
+            Err(
+                error @ (GatewayError::Store(StoreError::Closed | StoreError::Database { .. })
+                | GatewayError::ShuttingDown),
+            ) => Err(InboxError(error.to_string())),
+            Err(error) => Ok(CommandReply { text: teamster_channel::render::escape(&error.to_string()) }),
+        }
+    }
+
+    async fn state(&self, key: &str) -> Result<Option<Value>, InboxError> {
+        let state = self.gateway.store().channel_state(format!("{}:{key}", self.channel)).await;
+        let state = state.map_err(|error| InboxError(error.to_string()))?;
+        state.map(|state| state.to()).transpose().map_err(|error| InboxError(error.to_string()))
+    }
+
+    async fn set_state(&self, key: &str, state: Value) -> Result<(), InboxError> {
+        let state = Json::of(&state).map_err(|error| InboxError(error.to_string()))?;
+        let stored = self.gateway.store().set_channel_state(format!("{}:{key}", self.channel), state).await;
+        stored.map_err(|error| InboxError(error.to_string()))
+    }
+}

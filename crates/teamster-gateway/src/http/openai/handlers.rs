@@ -1,0 +1,187 @@
+//! The calls.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{self, Sse};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures::stream::unfold;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::chunks::Head;
+use super::error::ApiError;
+use super::request::{self, ChatRequest};
+use super::turn::{self, ChatTurn, Step};
+use crate::access::Scope;
+use crate::engine::Gateway;
+use crate::http::extract::{Authenticated, Body};
+use crate::http::problem::Problem;
+
+/// The time that `/v1/models` gives for all models, since agents have no date.
+const CREATED: u64 = 1_735_689_600;
+
+/// What the calls share.
+struct Face {
+    gateway: Gateway,
+    /// The places of open requests: each of them follows a conversation.
+    places: Arc<Semaphore>,
+}
+
+/// Returns the calls of the OpenAI face. They need an identity, and have no time limit: an answer takes as long as its turn.
+pub fn router(gateway: Gateway) -> Router {
+    let limits = &gateway.config().limits;
+    let body = limits.body_bytes;
+    let places = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    Router::new()
+        .route("/v1/chat/completions", post(complete))
+        .route("/v1/models", get(models))
+        .route("/v1/models/{*model}", get(model))
+        .layer(DefaultBodyLimit::max(body))
+        .with_state(Arc::new(Face { gateway, places }))
+}
+
+async fn complete(
+    State(face): State<Arc<Face>>,
+    caller: Result<Authenticated, Problem>,
+    headers: HeaderMap,
+    body: Result<Body<Value>, Problem>,
+) -> Result<Response, ApiError> {
+    let caller = caller?;
+    caller.require(Scope::Send)?;
+    let Body(body) = body?;
+    let request = request::read(&body, &headers)?;
+    drop(body);
+    check_agent(&face.gateway, &request)?;
+    let place = Arc::clone(&face.places).try_acquire_owned().map_err(|_| {
+        let message = "the gateway follows as many requests as it may; try again in a moment";
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, message, Some("TOO_MANY_SUBSCRIBERS"))
+    })?;
+    let (stream, include_usage, model) = (request.stream, request.include_usage, request.model.clone());
+    let turn = turn::accept(face.gateway.clone(), request, caller.identity).await?;
+    let created = face.gateway.now().as_millis().div_euclid(1_000);
+    let head = Head::new(turn.id(), created, &model, include_usage);
+    let ids = ids(&turn);
+    let mut response = match stream {
+        true => streamed(&face.gateway, turn, head, place),
+        false => whole(&face.gateway, turn, &head).await?,
+    };
+    response.headers_mut().extend(ids);
+    Ok(response)
+}
+
+/// Returns the headers that name the turn, for people who look for it.
+fn ids(turn: &ChatTurn) -> [(HeaderName, HeaderValue); 3] {
+    // An id can always be a header.
+    let value = |id: String| HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static(""));
+    [
+        (HeaderName::from_static("x-teamster-conversation"), value(turn.conversation().to_string())),
+        (HeaderName::from_static("x-teamster-turn"), value(turn.id().to_string())),
+        (HeaderName::from_static("x-request-id"), value(turn.id().to_string())),
+    ]
+}
+
+/// Waits for the end of the turn. A client that disconnects drops this future, and with it the turn.
+async fn whole(gateway: &Gateway, mut turn: ChatTurn, head: &Head) -> Result<Response, ApiError> {
+    let silence = gateway.config().timing.heartbeat;
+    loop {
+        match turn.next(silence).await {
+            Step::Text(_) | Step::Silence => {}
+            Step::Done(usage) => return Ok(Json(head.completion(&turn.text(), usage)).into_response()),
+            Step::Failed(error) => return Err(error),
+        }
+    }
+}
+
+/// A stream of chunks.
+struct Chunks {
+    turn: ChatTurn,
+    head: Head,
+    /// Chunks that are not sent yet.
+    ready: VecDeque<String>,
+    has_ended: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Returns the response of a stream. The role is sent at once: proxies close connections that are silent for a minute.
+fn streamed(gateway: &Gateway, turn: ChatTurn, head: Head, place: OwnedSemaphorePermit) -> Response {
+    let silence = gateway.config().timing.heartbeat;
+    let ready = VecDeque::from([head.start()]);
+    let chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
+    let stream = unfold(chunks, move |mut chunks| async move {
+        let chunk = chunks.next(silence).await?;
+        // No event has an id: some clients take a comment after an id for an event.
+        Some((Ok::<_, Infallible>(sse::Event::default().data(chunk)), chunks))
+    });
+    let mut response = Sse::new(stream).into_response();
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+impl Chunks {
+    async fn next(&mut self, silence: std::time::Duration) -> Option<String> {
+        if let Some(chunk) = self.ready.pop_front() {
+            return Some(chunk);
+        }
+        if self.has_ended {
+            return None;
+        }
+        match self.turn.next(silence).await {
+            Step::Text(text) => Some(self.head.text(&text)),
+            Step::Silence => Some(self.head.text("")),
+            Step::Done(usage) => {
+                self.has_ended = true;
+                self.ready.extend(self.head.end(usage));
+                self.ready.pop_front()
+            }
+            // An error after the start of the response: no `finish_reason`, and no `[DONE]`, since the answer is not complete.
+            Step::Failed(error) => {
+                self.has_ended = true;
+                serde_json::to_string(&error.body()).ok()
+            }
+        }
+    }
+}
+
+async fn models(
+    State(face): State<Arc<Face>>,
+    caller: Result<Authenticated, Problem>,
+) -> Result<Json<Value>, ApiError> {
+    caller?.require(Scope::Read)?;
+    let data: Vec<_> = face.gateway.runtime().registry().names().map(model_object).collect();
+    Ok(Json(json!({ "object": "list", "data": data })))
+}
+
+async fn model(
+    State(face): State<Arc<Face>>,
+    caller: Result<Authenticated, Problem>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    caller?.require(Scope::Read)?;
+    let agent = name.split('/').next().unwrap_or_default();
+    if face.gateway.runtime().registry().get(agent).is_err() {
+        return Err(unknown_model(&face.gateway, &name));
+    }
+    Ok(Json(model_object(&name)))
+}
+
+fn model_object(name: &str) -> Value {
+    json!({ "id": name, "object": "model", "created": CREATED, "owned_by": "teamster" })
+}
+
+fn check_agent(gateway: &Gateway, request: &ChatRequest) -> Result<(), ApiError> {
+    match gateway.runtime().registry().get(&request.agent) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(unknown_model(gateway, &request.model)),
+    }
+}
+
+fn unknown_model(gateway: &Gateway, name: &str) -> ApiError {
+    let agents: Vec<_> = gateway.runtime().registry().names().collect();
+    ApiError::unknown_model(name, &agents.join(", "))
+}

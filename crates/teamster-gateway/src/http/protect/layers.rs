@@ -1,0 +1,161 @@
+//! The checks of a request, in their order: [`front`], [`authenticated`], [`bounds`].
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::HttpBody as _;
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::{Shared, body, responses};
+use crate::access::{ClientAddress, Identity, LimitKey, Method, Scope};
+
+/// Whether the request has an `Origin`, which is this gateway.
+#[derive(Clone, Copy)]
+struct HasOrigin(bool);
+
+/// The limits of a request count for this key.
+#[derive(Clone, Copy)]
+struct CountsFor(LimitKey);
+
+/// The content types that a form of another site can send.
+const FORMS: [&str; 3] = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
+
+/// Paths that a caller without `read` may use with `GET`: it may always ask who it is.
+const SESSION: &str = "/v1/session";
+
+/// Checks what does not depend on the caller: its rate, `Host` and `Origin`. Sets the headers that all responses have.
+pub(super) async fn front(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let behind_proxy = shared.gateway.config().behind_proxy;
+    let address = ClientAddress::find(request.extensions(), request.headers(), behind_proxy);
+    let key = LimitKey::Address(address.limited());
+    let response = match shared.rate.check(&key) {
+        Err(wait) => responses::too_many("too many requests from this address", wait),
+        Ok(()) => match shared.hosts.check(request.uri(), request.headers()) {
+            Err(reason) => responses::wrong_origin(reason),
+            Ok(has_origin) => {
+                let port = request.extensions().get::<ConnectInfo<SocketAddr>>().map_or(0, |peer| peer.0.port());
+                let extensions = request.extensions_mut();
+                // Handlers and logs see the client, also behind a proxy.
+                extensions.insert(ConnectInfo(SocketAddr::new(address.0, port)));
+                extensions.insert(address);
+                extensions.insert(CountsFor(key));
+                extensions.insert(HasOrigin(has_origin));
+                next.run(request).await
+            }
+        },
+    };
+    with_headers(response)
+}
+
+/// Admits callers with a token or a session only.
+pub(super) async fn authenticated(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let address = request.extensions().get::<ClientAddress>().copied();
+    let Some(address) = address else { return responses::forbidden("the address of the client is unknown") };
+    let route = route(&request);
+    let caller = match shared.authentication.authenticate(request.headers(), address.limited()).await {
+        Ok(caller) => caller,
+        Err(denial) => {
+            let action = "authentication.denied";
+            shared.denials.record("unknown", action, denial.name(), &route, address.0).await;
+            return responses::denied(&denial);
+        }
+    };
+    let identity = caller.identity.clone();
+    let is_change = !request.method().is_safe();
+    if matches!(caller.method, Method::Session { .. }) && is_forgeable(&request, is_change) {
+        shared.denials.record(&identity.actor(), "authentication.denied", "csrf", &route, address.0).await;
+        return responses::forged();
+    }
+    if let Some(detail) = missing_scope(&identity, is_change, &route) {
+        shared.denials.record(&identity.actor(), "authorization.denied", "scope", &route, address.0).await;
+        return responses::forbidden(detail);
+    }
+    let key = identity.token.map_or(LimitKey::Fixed, LimitKey::Token);
+    if let Err(wait) = shared.rate.check(&key) {
+        return responses::too_many("too many requests with this token", wait);
+    }
+    if is_change && !request.body().is_end_stream() && is_form(request.headers()) {
+        return responses::wrong_media_type();
+    }
+    let extensions = request.extensions_mut();
+    extensions.insert(CountsFor(key));
+    extensions.insert(identity);
+    extensions.insert(caller);
+    next.run(request).await
+}
+
+/// Limits concurrent requests, and the size of bodies and the time in which they arrive.
+///
+/// The place of a request is free when its response starts: an event stream does not take one.
+pub(super) async fn bounds(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let limits = &shared.gateway.config().limits;
+    // The routes have limits of their own, which are not higher.
+    let largest = limits.body_bytes.max(limits.attachment_bytes);
+    if let Some(length) = request.headers().get(CONTENT_LENGTH) {
+        match length.to_str().ok().and_then(|length| length.parse::<u64>().ok()) {
+            Some(length) if usize::try_from(length).is_ok_and(|length| length <= largest) => {}
+            // A length without a number is refused when the request is read, so this one has too many digits.
+            Some(_) | None => return responses::too_large(largest),
+        }
+    }
+    let key = request.extensions().get::<CountsFor>().map_or(LimitKey::Fixed, |key| key.0);
+    let Some(_permit) = shared.concurrency.enter(key).await else {
+        return responses::too_many("too many requests at the same time", Duration::from_secs(1));
+    };
+    next.run(request.map(body::in_time)).await
+}
+
+/// Returns whether another site may have caused a request that carries the cookie.
+fn is_forgeable(request: &Request, is_change: bool) -> bool {
+    let site = request.headers().get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return true;
+    }
+    let has_origin = request.extensions().get::<HasOrigin>().is_some_and(|origin| origin.0);
+    is_change && !(has_origin && request.headers().contains_key(responses::CSRF_HEADER))
+}
+
+/// Returns what the caller lacks for any call with this method. Handlers check the scope of their call as well.
+fn missing_scope(identity: &Identity, is_change: bool, route: &str) -> Option<String> {
+    if route == SESSION {
+        return None;
+    }
+    let may_change = [Scope::Send, Scope::Approve].into_iter().any(|scope| identity.has(scope));
+    match is_change {
+        true if may_change => None,
+        true => Some("the token must not change anything: it has neither the scope send nor approve".to_owned()),
+        false => identity.require(Scope::Read).err().map(|error| error.to_string()),
+    }
+}
+
+/// Returns the template of the path.
+fn route(request: &Request) -> String {
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    matched.unwrap_or("unknown path").to_owned()
+}
+
+/// Returns whether a form of another site can send this content type. A missing one counts as well.
+fn is_form(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return true };
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    essence.is_empty() || FORMS.iter().any(|form| essence.eq_ignore_ascii_case(form))
+}
+
+fn with_headers(mut response: Response) -> Response {
+    const DEFAULTS: [(HeaderName, &str); 4] = [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in DEFAULTS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,49 @@
+//! The committed description of the API.
+
+use serde_json::Value;
+
+use super::World;
+
+/// The file is written again if this variable is set.
+const UPDATE: &str = "TEAMSTER_UPDATE_SNAPSHOTS";
+
+async fn served(world: &World) -> Value {
+    serde_json::from_slice(&world.get("/v1/openapi.json").await.bytes).unwrap()
+}
+
+#[tokio::test]
+async fn the_committed_description_is_that_of_the_code() {
+    let world = World::memory(|_| {});
+    let served = served(&world).await;
+    assert_eq!(served["info"]["title"], "Teamster gateway");
+    assert_eq!(served["info"]["version"], env!("CARGO_PKG_VERSION"));
+    assert!(served["openapi"].as_str().unwrap().starts_with("3.1"));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway-openapi.json");
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(path, serde_json::to_string_pretty(&served).unwrap() + "\n").unwrap();
+    }
+    let committed: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert!(committed == served, "docs/gateway-openapi.json is old: run this test with {UPDATE}=1");
+}
+
+#[tokio::test]
+async fn every_call_has_an_id_a_text_and_a_problem() {
+    let world = World::memory(|_| {});
+    let served = served(&world).await;
+    let mut ids = std::collections::BTreeSet::new();
+    for (path, item) in served["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let name = format!("{method} {path}");
+            assert!(ids.insert(operation["operationId"].as_str().expect(&name).to_owned()), "{name}");
+            assert!(operation.get("parameters").is_none_or(Value::is_array), "{name}");
+            for response in operation["responses"].as_object().unwrap().values() {
+                assert!(!response["description"].as_str().expect(&name).is_empty());
+            }
+            assert!(!operation["summary"].as_str().expect(&name).is_empty());
+            assert!(operation["responses"]["default"]["content"]["application/problem+json"].is_object(), "{name}");
+            let is_open = path.ends_with('z');
+            assert_eq!(operation["security"].is_array(), !is_open, "{name}");
+        }
+    }
+    assert!(ids.len() > 25, "{ids:?}");
+}
