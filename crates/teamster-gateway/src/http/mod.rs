@@ -62,6 +62,7 @@ pub use self::problem::{Problem, ProblemCode};
 pub use self::protect::{Protection, ProtectionOptions};
 pub use self::server::{ServeError, Server, ServerOptions};
 use crate::engine::Gateway;
+use crate::telemetry::metrics_router;
 
 /// What the handlers share.
 struct Api {
@@ -110,6 +111,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
     let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let metrics = metrics_router(gateway.clone());
     let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
     let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
     let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
@@ -127,7 +129,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
         .split_for_parts();
     let openapi =
         openapi::describe(description, open_description, &agents.iter().map(String::as_str).collect::<Vec<_>>());
-    let protected = protected.merge(openapi::route(&openapi));
+    let protected = protected.merge(openapi::route(&openapi)).merge(metrics);
     Routes { open: layers::around(open), protected: layers::around(layers::with_fallback(protected)), openapi }
 }
 
