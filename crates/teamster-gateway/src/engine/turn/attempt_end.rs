@@ -13,6 +13,7 @@ use crate::channels::deliveries;
 use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
 use crate::event::{GatewayEvent, TurnEnd, rfc3339};
 use crate::hooks::HookEvent;
+use crate::telemetry::spans;
 
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
@@ -24,6 +25,7 @@ impl Attempt<'_> {
             Outcome::Result(result) => result,
             Outcome::Shutdown => return self.record_shutdown().await,
         };
+        spans::attempt_ended(result.error_code.as_ref().map(teamster::event::ErrorCode::as_str));
         let shared = self.context.shared();
         let facts = AttemptFacts {
             result: &result,
