@@ -87,7 +87,7 @@ impl Channel for Terminal {
         let mut text = outgoing.shown_text().into_owned();
         if let Content::Prompt(prompt) = &outgoing.content {
             for button in &prompt.buttons {
-                text.push_str(&format!("\n  {}: press {}", button.label, button.token));
+                text.extend(["\n  ", &button.label, ": press ", &button.token]);
             }
         }
         match writeln!(std::io::stdout(), "{text}") {
