@@ -1,5 +1,8 @@
 //! Places where a test ends the delivery loop, as a crash would.
 
+#[cfg(not(test))]
+use crate::failpoints::failpoint;
+
 /// A place between two durable steps of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -15,7 +18,7 @@ pub(super) enum Step {
     AllConfirmed,
 }
 
-/// Does nothing outside of tests.
+/// Outside of unit tests, the points at which the whole process may end.
 #[cfg(not(test))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failpoint;
@@ -23,7 +26,25 @@ pub(super) struct Failpoint;
 #[cfg(not(test))]
 impl Failpoint {
     #[expect(clippy::unused_async, reason = "it waits in tests")]
-    pub(super) async fn reach(&self, _: Step) {}
+    pub(super) async fn reach(&self, step: Step) {
+        match step {
+            Step::Claimed => {
+                failpoint!("delivery.claimed");
+            }
+            Step::Started => {
+                failpoint!("delivery.started");
+            }
+            Step::Sent => {
+                failpoint!("delivery.sent");
+            }
+            Step::Confirmed => {
+                failpoint!("delivery.confirmed");
+            }
+            Step::AllConfirmed => {
+                failpoint!("delivery.all_confirmed");
+            }
+        }
+    }
 }
 
 /// Stops at a step forever, so that the test can drop the loop there.

@@ -1,10 +1,11 @@
 //! The calls for tokens, sessions of the page, and the audit log.
 
-use axum::extract::{Json, State};
+use axum::extract::{FromRequestParts, Json, State};
 use axum::http::header::SET_COOKIE;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
-use axum::{Extension, response::Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use teamster_store::{AuditEntry, TokenId};
@@ -22,7 +23,7 @@ use crate::access::{
 };
 
 /// Returns the calls for tokens, sessions and the audit log.
-pub fn router(protection: Protection) -> OpenApiRouter {
+pub(super) fn router(protection: Protection) -> OpenApiRouter {
     OpenApiRouter::default()
         .routes(routes!(create, tokens))
         .routes(routes!(revoke))
@@ -90,6 +91,15 @@ struct PageParams {
     cursor: Option<String>,
 }
 
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Problem::new(ProblemCode::Unauthorized, "send the header `Authorization: Bearer TOKEN`"))
+    }
+}
+
 impl From<AccessError> for Problem {
     fn from(error: AccessError) -> Self {
         match error {
@@ -154,7 +164,7 @@ async fn revoke(
     responses((status = 201, description = "The session. The header `Set-Cookie` has its secret.", body = SessionView)))]
 async fn log_in(
     State(protection): State<Protection>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     from: Authenticated,
 ) -> Result<impl IntoResponse> {
     let started = complete(async move {
@@ -174,18 +184,14 @@ async fn log_in(
 /// Returns who the caller is.
 #[utoipa::path(get, path = "/v1/session", tag = "access", operation_id = "getSession",
     responses((status = 200, description = "The caller.", body = SessionView)))]
-async fn session(Extension(caller): Extension<Caller>) -> Json<SessionView> {
+async fn session(caller: Caller) -> Json<SessionView> {
     Json(view(&caller, None))
 }
 
 /// Ends the session of the page, and deletes its cookie.
 #[utoipa::path(delete, path = "/v1/session", tag = "access", operation_id = "logOut",
     responses((status = 204, description = "The session has ended.")))]
-async fn log_out(
-    State(protection): State<Protection>,
-    Extension(caller): Extension<Caller>,
-    from: Authenticated,
-) -> Result<Response> {
+async fn log_out(State(protection): State<Protection>, caller: Caller, from: Authenticated) -> Result<Response> {
     let Method::Session { id } = caller.method else {
         let detail = "only the session of the page can be ended; a token is revoked with DELETE /v1/tokens/ID";
         return Err(Problem::new(ProblemCode::Forbidden, detail));
