@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use serde_json::Value;
 use teamster_channel::{
-    Author, Capabilities, Channel, ChannelError, ChatCommand, CommandReply, Content, Delivered, Edit, Inbox, InboxError,
-    Message, Outgoing, Place, PromptAnswer, PromptDecision, Receipt, SendError, SendOutcome, parse_command,
+    Author, Capabilities, Channel, ChannelError, ChatCommand, CommandReply, Content, Delivered, Edit, Inbox,
+    InboxError, Message, Outgoing, Place, PromptAnswer, PromptDecision, Receipt, SendError, SendOutcome, parse_command,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

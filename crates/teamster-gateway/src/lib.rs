@@ -26,6 +26,7 @@ mod duration;
 mod engine;
 mod error;
 pub mod event;
+mod event_log;
 mod failpoints;
 pub mod hooks;
 pub mod http;
@@ -42,4 +43,5 @@ pub use engine::{
     IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running, StreamError,
 };
 pub use error::GatewayError;
+pub use event_log::EventLog;
 pub use failpoints::FAILPOINTS;

@@ -7,7 +7,7 @@ use teamster_store::{
 };
 use uuid::Uuid;
 
-use super::Gateway;
+use super::gateway::Gateway;
 use crate::config::{Config, ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
@@ -43,6 +43,11 @@ pub struct ConversationChange {
 }
 
 impl Gateway {
+    /// Returns whether an agent may work in a directory: below a root, with symbolic links resolved.
+    pub fn permits_directory(&self, directory: &Path) -> Result<PathBuf, GatewayError> {
+        permitted_directory(&self.shared.config, directory)
+    }
+
     /// Creates a conversation.
     pub async fn create_conversation(&self, request: NewConversationRequest) -> Result<Conversation, GatewayError> {
         let shared = &self.shared;

@@ -11,8 +11,8 @@ use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::conversations::{not_found, rejected};
+use super::gateway::{Gateway, Shared};
 use super::running::TurnCommand;
-use super::{Gateway, Shared};
 use crate::attachments::StoredAttachment;
 use crate::config::{ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;

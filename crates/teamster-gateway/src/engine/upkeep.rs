@@ -5,7 +5,7 @@ use std::time::Duration;
 use teamster_store::{RetentionPolicy, Timestamp};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::Shared;
+use super::gateway::Shared;
 
 /// The interval of the check for idle sessions.
 const TICK: Duration = Duration::from_secs(1);

@@ -1,18 +1,16 @@
 //! The worker: it claims conversations and runs their turns, at most so many at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
-use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::gateway::{Gateway, Shared};
 use super::intake::trace_of;
 use super::turn::{self, TurnContext, TurnError};
-use super::{Gateway, Shared};
 use crate::error::GatewayError;
 use crate::failpoints::failpoint;
 use crate::telemetry::spans;
@@ -25,55 +23,6 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The number of conversations that a worker holds while people are awaited, as a multiple of the running ones.
 const WAITING_FACTOR: u32 = 8;
-
-/// Counts running turns. One that waits for a person does not count.
-#[derive(Debug, Default)]
-pub(super) struct Slots {
-    running: AtomicU32,
-    freed: Notify,
-}
-
-/// The place of one turn among the running ones.
-#[derive(Debug)]
-pub(super) struct Slot {
-    slots: Arc<Slots>,
-    counts: AtomicBool,
-}
-
-impl Slots {
-    fn take(self: &Arc<Self>) -> Slot {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Slot { slots: Arc::clone(self), counts: AtomicBool::new(true) }
-    }
-
-    /// Returns the number of running turns.
-    pub(super) fn running(&self) -> u32 {
-        self.running.load(Ordering::Relaxed)
-    }
-}
-
-impl Slot {
-    /// Lets another turn run while this one waits for a person.
-    pub(super) fn release(&self) {
-        if self.counts.swap(false, Ordering::Relaxed) {
-            self.slots.running.fetch_sub(1, Ordering::Relaxed);
-            self.slots.freed.notify_one();
-        }
-    }
-
-    /// Counts this turn again. The limit may be exceeded for a while.
-    pub(super) fn reclaim(&self) {
-        if !self.counts.swap(true, Ordering::Relaxed) {
-            self.slots.running.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.release();
-    }
-}
 
 /// Lets the leases of the last process of this host expire, so that its turns continue at once.
 ///

@@ -33,7 +33,7 @@ pub use self::queue::HookTasks;
 use self::queue::Queues;
 use self::webhook::Client;
 use crate::clock::Clock;
-use crate::engine::Gateway;
+use crate::event_log::EventLog;
 
 /// The operator's hooks.
 #[derive(Debug)]
@@ -111,9 +111,9 @@ impl Hooks {
         self.queues.push(&Arc::new(event));
     }
 
-    /// Starts the tasks that call the hooks of queued events. Call it once, inside a Tokio runtime.
-    pub fn start(&self, gateway: &Gateway) -> HookTasks {
-        self.queues.start(gateway)
+    /// Starts the tasks that call the hooks of queued events. Failures go to the log. Call it once, inside a Tokio runtime.
+    pub fn start(&self, log: Arc<dyn EventLog>) -> HookTasks {
+        self.queues.start(log)
     }
 
     /// Returns the recent failures, the oldest first.

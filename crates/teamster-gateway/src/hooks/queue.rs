@@ -12,8 +12,8 @@ use super::call::{FailedCall, Hook};
 use super::event::HookEvent;
 use super::failures::{Failures, HookFailure};
 use crate::clock::Clock;
-use crate::engine::Gateway;
 use crate::event::GatewayEvent;
+use crate::event_log::EventLog;
 
 /// The events that wait for a hook, and the failures that wait for a log.
 const QUEUED: usize = 1000;
@@ -91,7 +91,7 @@ impl Queues {
         }
     }
 
-    pub(super) fn start(&self, gateway: &Gateway) -> HookTasks {
+    pub(super) fn start(&self, log: Arc<dyn EventLog>) -> HookTasks {
         let mut tasks = HookTasks {
             calls: JoinSet::new(),
             stop_calls: CancellationToken::new(),
@@ -99,7 +99,7 @@ impl Queues {
             stop_log: CancellationToken::new(),
         };
         if let Some(failures) = self.log.take() {
-            tasks.log.spawn(write_log(gateway.clone(), failures, tasks.stop_log.clone()));
+            tasks.log.spawn(write_log(log, failures, tasks.stop_log.clone()));
         }
         for lane in &self.lanes {
             let Some(events) = lane.queue.take() else { continue };
@@ -163,12 +163,12 @@ async fn call_all(
 }
 
 /// Appends failures to the logs of their conversations.
-async fn write_log(gateway: Gateway, mut failures: mpsc::Receiver<HookFailure>, stop: CancellationToken) {
+async fn write_log(log: Arc<dyn EventLog>, mut failures: mpsc::Receiver<HookFailure>, stop: CancellationToken) {
     while let Some(HookFailure { conversation, hook, reason, .. }) = next(&mut failures, &stop).await {
         let Some(conversation) = conversation else { continue };
         let event = GatewayEvent::HookFailed { hook, reason };
         // The conversation may be deleted.
-        if let Err(error) = gateway.record(conversation, None, &event).await {
+        if let Err(error) = log.append(conversation, None, &event).await {
             tracing::warn!(%conversation, %error, "cannot log the failure of a hook");
         }
     }

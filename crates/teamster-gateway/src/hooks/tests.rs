@@ -305,7 +305,7 @@ async fn queued_events_reach_their_hooks_in_order_and_a_shutdown_waits_for_them(
     let hooks = test.gateway.hooks();
     // Events before the start are not lost.
     hooks.notify(started(conversation, 1));
-    let tasks = hooks.start(&test.gateway);
+    let tasks = hooks.start(Arc::new(test.gateway.clone()));
     for attempt in 2..=5 {
         hooks.notify(started(conversation, attempt));
     }
@@ -321,7 +321,7 @@ async fn a_failure_is_in_the_log_of_its_conversation_without_the_hooks_output() 
     let hook = on_start("echo s3cret >&2; exit 7", directory.path());
     let test = TestGateway::new(|config| config.hooks = vec![hook]);
     let conversation = test.conversation(chat("garden")).await;
-    let tasks = test.gateway.hooks().start(&test.gateway);
+    let tasks = test.gateway.hooks().start(Arc::new(test.gateway.clone()));
     test.gateway.hooks().notify(started(conversation, 1));
     tasks.shutdown(BOUND).await;
     let failed = test.events(conversation, "hook_failed").await;
@@ -338,7 +338,7 @@ async fn a_slow_hook_delays_no_other_and_no_shutdown() {
         config.hooks = vec![HookConfig { timeout: Duration::from_mins(5), ..slow_hook }, fast_hook];
     });
     let conversation = test.conversation(chat("garden")).await;
-    let tasks = test.gateway.hooks().start(&test.gateway);
+    let tasks = test.gateway.hooks().start(Arc::new(test.gateway.clone()));
     for attempt in 1..=3 {
         test.gateway.hooks().notify(started(conversation, attempt));
     }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `config` | the configuration: [`ToolsConfig`] |
 //! | `turn` | the running turn of a session, and the identity of what it does |
-//! | `server` | the list of tools |
+//! | `server`, `start` | the list of tools, and the start of their server |
 //! | `send`, `files`, `plans` | what the tools do |
 
 mod config;
@@ -15,6 +15,7 @@ mod files;
 mod plans;
 mod send;
 mod server;
+mod start;
 mod turn;
 
 use std::sync::{Arc, OnceLock};
@@ -25,10 +26,9 @@ use teamster_store::ConversationId;
 use uuid::Uuid;
 
 pub use self::config::ToolsConfig;
+pub(crate) use self::start::start;
 pub use self::turn::ToolTurn;
 use self::turn::{ToolSession, ToolSessions};
-use crate::engine::Gateway;
-use crate::error::GatewayError;
 
 /// Serves the tools to the agents of this process.
 #[derive(Debug, Default)]
@@ -53,25 +53,7 @@ struct Offered {
 }
 
 impl AgentTools {
-    /// Starts the server, unless the configuration disables the tools. Call it inside a Tokio runtime.
-    ///
-    /// # Errors
-    /// The configuration is invalid, or no port is available.
-    pub async fn start(&self, gateway: &Gateway) -> Result<(), GatewayError> {
-        let config = &gateway.config().tools;
-        if let Some(entry) = config.invalid_chat() {
-            let problem = format!("tools.other_chats: {entry:?} must be CHANNEL:CHAT or CHANNEL:*");
-            return Err(GatewayError::Config(problem));
-        }
-        if config.enabled && self.served.get().is_none() {
-            let served = server::server(gateway.downgrade(), self.sessions.clone()).serve().await?;
-            // Another call may have been first; then its server is used.
-            _ = self.served.set(Arc::new(served));
-        }
-        Ok(())
-    }
-
-    /// Adds the tools to the request of a session, and permits them there. Adds nothing before [`start`](Self::start).
+    /// Adds the tools to the request of a session, and permits them there. Adds nothing before the server was started.
     pub fn offer(&self, conversation: ConversationId, request: &mut RunRequest) -> SessionTools {
         let Some(served) = self.served.get() else { return SessionTools::default() };
         let label = Uuid::now_v7().to_string();

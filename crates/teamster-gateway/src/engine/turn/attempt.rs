@@ -5,10 +5,10 @@ use teamster::{Run, RunError, StampedEvent};
 use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
+use super::context::{TurnContext, TurnError};
+use super::open_requests::OpenRequests;
 use super::opening::{Knowledge, Opened};
-use super::permission_requests::OpenRequests;
-use super::steering::{Joined, Steering};
-use super::{TurnContext, TurnError};
+use super::steered::{SentMessage, Steering};
 use crate::channels::deliveries;
 use crate::config::TurnSettings;
 use crate::engine::log_writer::LogBuffer;
@@ -73,7 +73,7 @@ enum Input {
     Events(Vec<StampedEvent>),
     Flush,
     CheckRequests,
-    Joined(Joined),
+    Sent(SentMessage),
 }
 
 impl<'a> Attempt<'a> {
@@ -148,7 +148,7 @@ impl<'a> Attempt<'a> {
                 Input::Command(command) => self.obey(command).await?,
                 Input::Flush => self.flush().await?,
                 Input::CheckRequests => self.apply_answers().await?,
-                Input::Joined(joined) => self.steering.joined(joined),
+                Input::Sent(sent) => self.steering.sent(sent),
                 Input::Events(events) => {
                     if let Some(result) = self.take_events(events).await?
                         && let Some(outcome) = self.end_of_run(result).await
@@ -173,7 +173,7 @@ impl<'a> Attempt<'a> {
             Some(command) = context.commands.recv() => Input::Command(command),
             () = at(due), if due.is_some() => Input::Flush,
             () = at(check), if check.is_some() => Input::CheckRequests,
-            Some(joined) = steering.next() => Input::Joined(joined),
+            Some(sent) = steering.next() => Input::Sent(sent),
             _ = run.next_batch(&mut events) => Input::Events(events),
         }
     }

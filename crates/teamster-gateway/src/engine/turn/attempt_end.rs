@@ -6,8 +6,8 @@ use teamster_store::{
     Usage, UsageEntry,
 };
 
-use super::TurnError;
 use super::attempt::{Attempt, Outcome};
+use super::context::TurnError;
 use super::opening::micros;
 use crate::channels::deliveries;
 use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
@@ -180,12 +180,7 @@ impl Attempt<'_> {
         };
         deliveries.extend(std::mem::take(&mut self.deliveries));
         events.extend(last);
-        Ok(AttemptEnd {
-            session,
-            usage: self.usage(result),
-            closings,
-            effects: Effects { events, deliveries },
-        })
+        Ok(AttemptEnd { session, usage: self.usage(result), closings, effects: Effects { events, deliveries } })
     }
 
     fn usage(&self, result: &RunResult) -> Option<UsageEntry> {

@@ -4,72 +4,24 @@
 
 mod attempt;
 mod attempt_end;
+mod context;
+mod open_requests;
 mod opening;
 mod permission_requests;
+mod steered;
 mod steering;
 
-use std::sync::Arc;
-
-use teamster_store::{
-    AttemptEnd, Claim, Effects, EndState, Finish, HandBack, HandBackKind, Lease, NewDelivery, NewEvent,
-    PermissionClosing, PermissionOutcome, SessionChange, StoreError,
-};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use teamster_store::{AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
 use tracing::Instrument as _;
 
 use self::attempt::{Attempt, Ended};
+pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{Beginning, beginning};
 use super::history::{PastAttempts, past_attempts};
-use super::running::TurnCommand;
-use super::{Gateway, Shared};
-use crate::channels::deliveries::{self, Recipient};
+use crate::channels::deliveries;
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
-use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
-use crate::failpoints::failpoint;
 use crate::telemetry::spans;
-
-/// What a turn needs besides its claim.
-pub(super) struct TurnContext {
-    pub(super) gateway: Gateway,
-    pub(super) claim: Claim,
-    pub(super) commands: mpsc::Receiver<TurnCommand>,
-    /// Cancelled when the lease is lost.
-    pub(super) lost: CancellationToken,
-    /// Cancelled when a shutdown does not wait any longer.
-    pub(super) hurry: CancellationToken,
-    /// Counts against the limit of running turns, except while a person is awaited.
-    pub(super) slot: Arc<super::worker::Slot>,
-    /// The span of the turn.
-    pub(super) span: tracing::Span,
-}
-
-/// Why a turn could not be completed by this worker.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TurnError {
-    /// Another worker has the conversation, or will have it.
-    #[error("the lease is lost")]
-    LeaseLost,
-    /// The store or a document failed.
-    #[error(transparent)]
-    Gateway(#[from] GatewayError),
-}
-
-impl From<StoreError> for TurnError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::LeaseLost { .. } => Self::LeaseLost,
-            other => Self::Gateway(other.into()),
-        }
-    }
-}
-
-impl From<serde_json::Error> for TurnError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Gateway(error.into())
-    }
-}
 
 /// Runs a claimed turn. On an error the lease expires, and the turn is claimed again.
 pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
@@ -107,14 +59,6 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
 }
 
 impl TurnContext {
-    pub(super) fn shared(&self) -> &Shared {
-        &self.gateway.shared
-    }
-
-    pub(super) const fn lease(&self) -> Lease {
-        self.claim.lease
-    }
-
     /// Resolves the settings. `None` means that a rule rejects the message.
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
         let conversation = &self.claim.conversation;
@@ -146,29 +90,6 @@ impl TurnContext {
             self.gateway.show_closed_prompt(request.id).await;
         }
         Ok(())
-    }
-
-    pub(super) fn closing(
-        &self,
-        id: teamster_store::PermissionId,
-        outcome: PermissionOutcome,
-    ) -> Result<PermissionClosing, TurnError> {
-        let decision = match outcome {
-            PermissionOutcome::Allowed => "allow",
-            PermissionOutcome::AllowedAlways => "allow_always",
-            PermissionOutcome::Denied => "deny",
-            PermissionOutcome::TimedOut => "timed_out",
-            PermissionOutcome::WorkerLost => "worker_lost",
-            PermissionOutcome::TurnEnded => "turn_ended",
-        };
-        let event = GatewayEvent::PermissionAnswered {
-            request_id: id.to_string(),
-            decision: decision.to_owned(),
-            by: None,
-            message: None,
-        };
-        let event = self.shared().event(&event, Some(self.claim.turn.id))?;
-        Ok(PermissionClosing { id, outcome, event: Some(event) })
     }
 
     /// Starts an attempt and records its end. `continued` is the session of an interrupted attempt that is continued.
@@ -204,34 +125,6 @@ impl TurnContext {
             attempt: attempt_end_without_session(events, deliveries),
         };
         self.finish(finish).await
-    }
-
-    /// Records the end of the turn.
-    pub(super) async fn finish(&self, finish: Finish) -> Result<(), TurnError> {
-        let shared = self.shared();
-        let conversation = self.claim.conversation.id;
-        let (state, code) = (finish.state, finish.error_code.clone());
-        failpoint!("finish.before");
-        shared.store.finish(self.lease(), finish, shared.clock.now()).await?;
-        failpoint!("finish.after");
-        spans::turn_ended(&self.span, state, code.as_deref());
-        self.gateway.announce_growth(conversation);
-        Ok(())
-    }
-
-    /// Puts the turn back into its queue.
-    pub(super) async fn hand_back(&self, kind: HandBackKind, attempt: AttemptEnd) -> Result<(), TurnError> {
-        let shared = self.shared();
-        failpoint!("hand_back.before");
-        shared.store.hand_back(self.lease(), HandBack { kind, attempt }, shared.clock.now()).await?;
-        failpoint!("hand_back.after");
-        self.gateway.announce_growth(self.claim.conversation.id);
-        Ok(())
-    }
-
-    /// Returns the chat of the turn.
-    pub(super) fn recipient(&self) -> Recipient<'_> {
-        Recipient::of_turn(self.lease(), &self.claim.conversation.address, self.shared().clock.now())
     }
 }
 

@@ -8,7 +8,7 @@ use teamster::request::{Attachment, Conversation, Inherit, Permissions, ProjectT
 use teamster::{RunError, RunRequest};
 use teamster_store::{BudgetDecision, BudgetLimit, Timestamp};
 
-use super::{TurnContext, TurnError};
+use super::context::{TurnContext, TurnError};
 use crate::config::TurnSettings;
 use crate::engine::history::{HistoryItem, history, primed};
 use crate::engine::intake::MessageDetails;
@@ -149,7 +149,7 @@ impl TurnContext {
 
 /// Returns the prompt of a turn's message.
 pub(super) async fn message_prompt(
-    shared: &crate::engine::Shared,
+    shared: &crate::engine::gateway::Shared,
     turn: &teamster_store::Turn,
 ) -> Result<Prompt, TurnError> {
     let details: MessageDetails = turn.message.details.to()?;

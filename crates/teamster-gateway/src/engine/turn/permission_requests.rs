@@ -1,11 +1,11 @@
 //! Permission requests and questions of a running agent: they are stored, and answered from the store.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use teamster::event::{AnsweredBy, Event, PermissionAnswered, RequestId};
+use teamster::event::{AnsweredBy, Event, PermissionAnswered};
 use teamster::request::Answer;
 use teamster_store::{
     Effects, Json, NewEvent, NewPermission, PermissionClosing, PermissionId, PermissionOutcome, Timestamp,
@@ -13,46 +13,16 @@ use teamster_store::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::TurnError;
 use super::attempt::Attempt;
+use super::context::TurnError;
+use super::open_requests::OpenRequest;
 use crate::channels::deliveries;
 use crate::event::rfc3339;
 use crate::failpoints::failpoint;
 use crate::hooks::HookEvent;
 
-/// The interval of checks for answers that were given to another process.
-const CHECK: Duration = Duration::from_secs(1);
-
 /// The time before the agent's own limit in which an answer is no longer accepted, so that the agent does not decide first.
 const MARGIN: Duration = Duration::from_secs(2);
-
-/// The requests of an attempt that wait for an answer.
-#[derive(Debug, Default)]
-pub(super) struct OpenRequests {
-    open: HashMap<RequestId, OpenRequest>,
-    /// Requests whose answer is in the log.
-    answered: HashSet<RequestId>,
-    last_check: Option<Instant>,
-}
-
-#[derive(Clone, Debug)]
-struct OpenRequest {
-    id: PermissionId,
-    /// The ids of the questions; `None` for a permission request.
-    questions: Option<Vec<String>>,
-}
-
-impl OpenRequests {
-    /// Returns when the store is read for answers. `None` if no request waits.
-    pub(super) fn next_check(&self) -> Option<Instant> {
-        (!self.open.is_empty()).then(|| self.last_check.map_or_else(Instant::now, |last| last + CHECK))
-    }
-
-    /// Returns the ids of the requests that wait.
-    pub(super) fn ids(&self) -> impl Iterator<Item = PermissionId> {
-        self.open.values().map(|request| request.id)
-    }
-}
 
 impl Attempt<'_> {
     /// Stores a request of the agent, and shows it in the chat.

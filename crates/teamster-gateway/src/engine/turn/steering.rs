@@ -1,56 +1,15 @@
 //! Messages that go into the running turn.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
-use teamster::request::Prompt;
-use teamster::{Run, SendError, Sent};
+use teamster::Run;
 use teamster_store::{Effects, MessageMode, StoreError, TurnId, TurnState};
 
-use super::TurnError;
 use super::attempt::Attempt;
+use super::context::TurnError;
 use super::opening::message_prompt;
+use super::steered::{Following, SentMessage};
 use crate::event::GatewayEvent;
-
-type Sending = Pin<Box<dyn Future<Output = Joined> + Send>>;
-
-/// What became of a message that was sent into the running turn.
-pub(super) struct Joined {
-    prompt: Prompt,
-    sent: Result<Sent, SendError>,
-}
-
-/// The messages that were sent into the running turn.
-#[derive(Default)]
-pub(super) struct Steering {
-    sending: FuturesUnordered<Sending>,
-    /// Messages that the agent did not take into its run. They follow in runs of their own, in the same turn.
-    following: VecDeque<Following>,
-}
-
-enum Following {
-    Run(Box<Run>),
-    Prompt(Prompt),
-}
-
-impl Steering {
-    /// Returns the next message that the agent has taken or not. `None` at once if none is being sent.
-    pub(super) async fn next(&mut self) -> Option<Joined> {
-        self.sending.next().await
-    }
-
-    /// Notes what became of a message.
-    pub(super) fn joined(&mut self, Joined { prompt, sent }: Joined) {
-        match sent {
-            Ok(Sent::Turn(run)) => self.following.push_back(Following::Run(run)),
-            Ok(_) => {}
-            Err(_) => self.following.push_back(Following::Prompt(prompt)),
-        }
-    }
-}
 
 impl Attempt<'_> {
     /// Sends the message of a waiting turn into the running one. If that fails, the turn waits on.
@@ -81,7 +40,7 @@ impl Attempt<'_> {
         shared.hub.announce_growth(self.context.claim.conversation.id);
         self.steering.sending.push(Box::pin(async move {
             let sent = session.send_now(prompt.clone()).await;
-            Joined { prompt, sent }
+            SentMessage { prompt, sent }
         }));
         Ok(())
     }
@@ -89,8 +48,8 @@ impl Attempt<'_> {
     /// Returns the run of the next message that did not go into the run that has ended.
     pub(super) async fn next_run(&mut self) -> Option<Run> {
         // The run has ended, so the agent decides about each message at once.
-        while let Some(joined) = self.steering.next().await {
-            self.steering.joined(joined);
+        while let Some(sent) = self.steering.next().await {
+            self.steering.sent(sent);
         }
         match self.steering.following.pop_front()? {
             Following::Run(run) => Some(*run),

@@ -1,0 +1,289 @@
+//! The gateway as its callers see it, and what its parts share.
+
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use teamster::Runtime;
+use teamster_channel::Channel;
+use teamster_store::{
+    ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, NewDelivery, NewEvent, Seq, Store, Timestamp,
+    TurnId, WorkerId,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::hub::Hub;
+use super::leases::Leases;
+use super::running::RunningTurns;
+use super::sessions::IdleSessions;
+use super::slots::Slots;
+use super::stream::{EventStream, FeedStream};
+use crate::attachments::Attachments;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::event::GatewayEvent;
+use crate::event_log::EventLog;
+use crate::hooks::Hooks;
+use crate::instructions::Instructions;
+use crate::telemetry::{MeasuredStore, Metrics};
+use crate::tools::AgentTools;
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// The configuration.
+    pub config: Config,
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// Starts the agents.
+    pub runtime: Arc<Runtime>,
+    /// The channels, besides `http`.
+    pub channels: Vec<Arc<dyn Channel>>,
+    /// The place where agents keep their session files. It is the same after a restart.
+    pub host: HostId,
+    /// The clock.
+    pub clock: Clock,
+}
+
+/// A gateway. Clones share it.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What a process works on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Activity {
+    /// Turns that run, without those that wait for a person.
+    pub running_turns: u32,
+    /// Agents that wait for the next message of their conversation.
+    pub idle_sessions: usize,
+}
+
+/// A reference that does not keep the gateway alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakGateway(Weak<Shared>);
+
+pub(super) struct Shared {
+    pub(super) config: Config,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) metrics: Metrics,
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) channels: Vec<Arc<dyn Channel>>,
+    pub(super) attachments: Attachments,
+    pub(super) hooks: Hooks,
+    pub(super) tools: AgentTools,
+    pub(super) instructions: Instructions,
+    pub(super) clock: Clock,
+    pub(super) host: HostId,
+    pub(super) worker: WorkerId,
+    pub(super) hub: Hub,
+    pub(super) running: RunningTurns,
+    pub(super) leases: Leases,
+    pub(super) slots: Arc<Slots>,
+    pub(super) sessions: IdleSessions,
+    /// A turn may be claimable now.
+    pub(super) work: Notify,
+    /// A delivery may be claimable now.
+    pub(super) deliveries: Notify,
+    /// A schedule was created, changed or deleted.
+    pub(super) schedules: Notify,
+    pub(super) stop: CancellationToken,
+}
+
+impl Gateway {
+    /// Creates a gateway that accepts and answers calls, but runs no turn until [`start`](Self::start).
+    pub fn new(parts: Parts) -> Self {
+        let Parts { config, store, runtime, channels, host, clock } = parts;
+        let agents = runtime.registry().names().map(str::to_owned);
+        let metrics = Metrics::new(agents, channels.iter().map(|channel| channel.name().to_owned()));
+        let shared = Shared {
+            attachments: Attachments::in_directory(config.data_dir.join("files")),
+            hooks: Hooks::new(config.hooks.clone(), clock.clone()),
+            tools: AgentTools::default(),
+            instructions: Instructions::new(&config.instructions),
+            config,
+            store: Arc::new(MeasuredStore::new(store, metrics.clone())),
+            metrics,
+            runtime,
+            channels,
+            clock,
+            host,
+            worker: WorkerId::new(Uuid::now_v7().to_string()),
+            hub: Hub::new(),
+            running: RunningTurns::default(),
+            leases: Leases::default(),
+            slots: Arc::default(),
+            sessions: IdleSessions::default(),
+            work: Notify::new(),
+            deliveries: Notify::new(),
+            schedules: Notify::new(),
+            stop: CancellationToken::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &dyn Store {
+        &*self.shared.store
+    }
+
+    /// Returns the metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Returns the library's runtime, with its registry of agents.
+    pub fn runtime(&self) -> &Runtime {
+        &self.shared.runtime
+    }
+
+    /// Returns the files of attachments.
+    pub fn attachments(&self) -> &Attachments {
+        &self.shared.attachments
+    }
+
+    /// Returns the operator's hooks.
+    pub fn hooks(&self) -> &Hooks {
+        &self.shared.hooks
+    }
+
+    /// Returns the tools of agents.
+    #[cfg(test)]
+    pub(crate) fn tools(&self) -> &AgentTools {
+        &self.shared.tools
+    }
+
+    /// Returns the channels.
+    pub fn channels(&self) -> &[Arc<dyn Channel>] {
+        &self.shared.channels
+    }
+
+    /// Returns the name of this process as a worker.
+    pub fn worker(&self) -> &WorkerId {
+        &self.shared.worker
+    }
+
+    /// Returns the number of turns that run in this process, and the number of its idle sessions.
+    pub fn activity(&self) -> Activity {
+        Activity { running_turns: self.shared.slots.running(), idle_sessions: self.shared.sessions.len() }
+    }
+
+    /// Returns the time.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Is cancelled when the gateway shuts down: end streams then.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.shared.stop
+    }
+
+    /// Is notified when deliveries were added.
+    pub fn deliveries_added(&self) -> &Notify {
+        &self.shared.deliveries
+    }
+
+    /// Is notified when a schedule was created, changed or deleted.
+    pub fn schedules_changed(&self) -> &Notify {
+        &self.shared.schedules
+    }
+
+    /// Appends an event to the log of a conversation, without the lease of a worker.
+    pub(crate) async fn record(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+    ) -> Result<(), GatewayError> {
+        self.record_with(conversation, turn, event, Vec::new()).await
+    }
+
+    /// Appends an event to the log of a conversation, and queues deliveries, in one transaction.
+    pub(crate) async fn record_with(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+        deliveries: Vec<NewDelivery>,
+    ) -> Result<(), GatewayError> {
+        let effects = Effects { events: vec![self.shared.event(event, turn)?], deliveries };
+        let patch = ConversationPatch::default();
+        self.shared.store.update_conversation(conversation, patch, effects, self.now()).await?;
+        self.announce_growth(conversation);
+        Ok(())
+    }
+
+    /// Returns a reference that does not keep the gateway alive.
+    pub(crate) fn downgrade(&self) -> WeakGateway {
+        WeakGateway(Arc::downgrade(&self.shared))
+    }
+
+    /// Announces that the log of a conversation has grown by an operation of the caller on the store.
+    pub fn announce_growth(&self, conversation: ConversationId) {
+        self.shared.hub.announce_growth(conversation);
+        self.shared.work.notify_one();
+        self.shared.deliveries.notify_one();
+    }
+
+    /// Returns the events of a conversation after a number: those of the log, then each new one.
+    pub fn events(&self, conversation: ConversationId, after: Seq) -> EventStream {
+        EventStream::new(Arc::clone(&self.shared.store), &self.shared.hub, conversation, after)
+    }
+
+    /// Returns the events of all conversations after a position. `None` is the start.
+    pub fn feed(&self, after: Option<FeedCursor>) -> FeedStream {
+        FeedStream::new(Arc::clone(&self.shared.store), &self.shared.hub, after)
+    }
+}
+
+#[async_trait]
+impl EventLog for Gateway {
+    async fn append(
+        &self,
+        conversation: ConversationId,
+        turn: Option<TurnId>,
+        event: &GatewayEvent,
+    ) -> Result<(), GatewayError> {
+        self.record(conversation, turn, event).await
+    }
+}
+
+impl WeakGateway {
+    /// Returns the gateway, unless it is gone.
+    pub(crate) fn upgrade(&self) -> Option<Gateway> {
+        self.0.upgrade().map(|shared| Gateway { shared })
+    }
+}
+
+impl Shared {
+    /// Returns a stored event of the gateway.
+    pub(super) fn event(&self, event: &GatewayEvent, turn: Option<TurnId>) -> Result<NewEvent, GatewayError> {
+        Ok(NewEvent { kind: event.kind().to_owned(), turn, at: self.clock.now(), body: Json::of(event)? })
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Gateway").field("worker", &self.shared.worker).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Parts").field("config", &self.config).field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Shared").field("worker", &self.worker).finish_non_exhaustive()
+    }
+}

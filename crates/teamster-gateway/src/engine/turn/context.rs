@@ -1,0 +1,118 @@
+//! What a turn needs, and how its end is recorded.
+
+use std::sync::Arc;
+
+use teamster_store::{
+    AttemptEnd, Claim, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId, PermissionOutcome,
+    StoreError,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::deliveries::Recipient;
+use crate::engine::gateway::{Gateway, Shared};
+use crate::engine::running::TurnCommand;
+use crate::engine::slots::Slot;
+use crate::error::GatewayError;
+use crate::event::GatewayEvent;
+use crate::failpoints::failpoint;
+use crate::telemetry::spans;
+
+/// What a turn needs besides its claim.
+pub(in crate::engine) struct TurnContext {
+    pub(in crate::engine) gateway: Gateway,
+    pub(in crate::engine) claim: Claim,
+    pub(in crate::engine) commands: mpsc::Receiver<TurnCommand>,
+    /// Cancelled when the lease is lost.
+    pub(in crate::engine) lost: CancellationToken,
+    /// Cancelled when a shutdown does not wait any longer.
+    pub(in crate::engine) hurry: CancellationToken,
+    /// Counts against the limit of running turns, except while a person is awaited.
+    pub(in crate::engine) slot: Arc<Slot>,
+    /// The span of the turn.
+    pub(in crate::engine) span: tracing::Span,
+}
+
+/// Why a turn could not be completed by this worker.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::engine) enum TurnError {
+    /// Another worker has the conversation, or will have it.
+    #[error("the lease is lost")]
+    LeaseLost,
+    /// The store or a document failed.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+}
+
+impl From<StoreError> for TurnError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::LeaseLost { .. } => Self::LeaseLost,
+            other => Self::Gateway(other.into()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for TurnError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Gateway(error.into())
+    }
+}
+
+impl TurnContext {
+    pub(super) fn shared(&self) -> &Shared {
+        &self.gateway.shared
+    }
+
+    pub(super) const fn lease(&self) -> Lease {
+        self.claim.lease
+    }
+
+    /// Returns the closing of a request without a person, with its event.
+    pub(super) fn closing(&self, id: PermissionId, outcome: PermissionOutcome) -> Result<PermissionClosing, TurnError> {
+        let decision = match outcome {
+            PermissionOutcome::Allowed => "allow",
+            PermissionOutcome::AllowedAlways => "allow_always",
+            PermissionOutcome::Denied => "deny",
+            PermissionOutcome::TimedOut => "timed_out",
+            PermissionOutcome::WorkerLost => "worker_lost",
+            PermissionOutcome::TurnEnded => "turn_ended",
+        };
+        let event = GatewayEvent::PermissionAnswered {
+            request_id: id.to_string(),
+            decision: decision.to_owned(),
+            by: None,
+            message: None,
+        };
+        let event = self.shared().event(&event, Some(self.claim.turn.id))?;
+        Ok(PermissionClosing { id, outcome, event: Some(event) })
+    }
+
+    /// Records the end of the turn.
+    pub(super) async fn finish(&self, finish: Finish) -> Result<(), TurnError> {
+        let shared = self.shared();
+        let conversation = self.claim.conversation.id;
+        let (state, code) = (finish.state, finish.error_code.clone());
+        failpoint!("finish.before");
+        shared.store.finish(self.lease(), finish, shared.clock.now()).await?;
+        failpoint!("finish.after");
+        spans::turn_ended(&self.span, state, code.as_deref());
+        self.gateway.announce_growth(conversation);
+        Ok(())
+    }
+
+    /// Puts the turn back into its queue.
+    pub(super) async fn hand_back(&self, kind: HandBackKind, attempt: AttemptEnd) -> Result<(), TurnError> {
+        let shared = self.shared();
+        failpoint!("hand_back.before");
+        shared.store.hand_back(self.lease(), HandBack { kind, attempt }, shared.clock.now()).await?;
+        failpoint!("hand_back.after");
+        self.gateway.announce_growth(self.claim.conversation.id);
+        Ok(())
+    }
+
+    /// Returns the chat of the turn.
+    pub(super) fn recipient(&self) -> Recipient<'_> {
+        Recipient::of_turn(self.lease(), &self.claim.conversation.address, self.shared().clock.now())
+    }
+}
