@@ -30,12 +30,7 @@ fn shell(script: &str) -> HookConfig {
 }
 
 fn webhook(url: &str) -> HookConfig {
-    HookConfig {
-        command: Vec::new(),
-        url: Some(url.to_owned()),
-        secret: Some(SecretText::new(SECRET)),
-        ..shell("")
-    }
+    HookConfig { command: Vec::new(), url: Some(url.to_owned()), secret: Some(SecretText::new(SECRET)), ..shell("") }
 }
 
 fn closed(hook: HookConfig) -> HookConfig {
@@ -169,11 +164,8 @@ async fn the_last_words_of_a_command_are_for_the_operator_only() {
 async fn a_command_that_hangs_is_killed_at_its_limit_with_its_descendants() {
     let directory = tempfile::tempdir().unwrap();
     let script = "trap '' TERM; (setsid sleep 300 & echo $! > child) ; echo $$ > leader; sleep 300";
-    let hook = HookConfig {
-        timeout: Duration::from_secs(1),
-        directory: Some(directory.path().to_owned()),
-        ..shell(script)
-    };
+    let hook =
+        HookConfig { timeout: Duration::from_secs(1), directory: Some(directory.path().to_owned()), ..shell(script) };
     let started = Instant::now();
     let (verdict, failure) = judged(hook).await;
     assert_eq!((verdict, failure.unwrap().as_str()), (accepted("hello"), "did not answer within 1s"));
@@ -299,11 +291,7 @@ fn started(conversation: ConversationId, attempt: u32) -> HookEvent {
 }
 
 fn on_start(script: &str, directory: &Path) -> HookConfig {
-    HookConfig {
-        events: vec![HookEventKind::TurnStarted],
-        directory: Some(directory.to_owned()),
-        ..shell(script)
-    }
+    HookConfig { events: vec![HookEventKind::TurnStarted], directory: Some(directory.to_owned()), ..shell(script) }
 }
 
 const NOTE_ATTEMPT: &str = r#"sed 's/.*"attempt":\([0-9]*\).*/\1/' >> attempts"#;
@@ -380,7 +368,8 @@ async fn a_full_queue_loses_events_visibly() {
 
 #[tokio::test]
 async fn a_gateway_refuses_and_rewrites_messages_by_its_hooks() {
-    let script = r#"if grep -q spam; then echo '{"decision": "reject", "reason": "spam"}'; else echo '{"text": "clean"}'; fi"#;
+    let script =
+        r#"if grep -q spam; then echo '{"decision": "reject", "reason": "spam"}'; else echo '{"text": "clean"}'; fi"#;
     let test = TestGateway::new(|config| config.hooks = vec![shell(script)]);
     let conversation = test.conversation(chat("garden")).await;
     let error = test.accept(conversation, "spam").await.unwrap_err();
