@@ -135,8 +135,8 @@ Configuration:
   teamster config show prints all values. See docs/configuration.md.
 
   These variables work too: AGENT_BACKEND (--agent), BACKEND_CLI_PATH,
-  BACKEND_MODEL, BACKEND_MAX_TURNS, BACKEND_MCP_DELIVERY, ALLOWED_TOOLS
-  (--allow-tool) and QUERY_TIMEOUT_MS (--deadline, in milliseconds).
+  BACKEND_MODEL, BACKEND_MAX_TURNS, BACKEND_MCP_DELIVERY, WORKING_DIR (--cwd),
+  ALLOWED_TOOLS (--allow-tool) and QUERY_TIMEOUT_MS (--deadline, in milliseconds).
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 

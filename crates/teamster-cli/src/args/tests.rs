@@ -52,17 +52,23 @@ fn the_command_lists_its_subcommands() {
     Usage: teamster [OPTIONS] <COMMAND>
 
     Commands:
-      run          Run an agent with one prompt
-      chat         Chat with an agent in the terminal
-      session      Run a session for a program: JSON commands in, events out
-      sessions     List the sessions that can be resumed
-      doctor       Check which agents can run here
-      usage        Sum tokens and cost of earlier runs
-      config       Show and edit the configuration
-      replay       Print a recording (teamster run --record FILE)
-      fake         Imitate an agent's CLI, from a scenario or a recording
-      completions  Print a shell completion script
-      help         Print this message or the help of the given subcommand(s)
+      run            Run an agent with one prompt
+      chat           Chat with an agent in the terminal
+      session        Run a session for a program: JSON commands in, events out
+      sessions       List the sessions that can be resumed
+      doctor         Check which agents can run here
+      usage          Sum tokens and cost of earlier runs
+      serve          Run the gateway: an HTTP API and channels for agents
+      send           Send a message to a gateway and show the answer
+      conversations  List the conversations of a gateway
+      tail           Follow a conversation of a gateway
+      approve        Answer permission requests of agents in a gateway
+      store          Back up and restore the store of a gateway
+      config         Show and edit the configuration
+      replay         Print a recording (teamster run --record FILE)
+      fake           Imitate an agent's CLI, from a scenario or a recording
+      completions    Print a shell completion script
+      help           Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help

@@ -19,7 +19,7 @@ use crate::serve::data_dir;
 const SERVER: &str = "http://127.0.0.1:4780";
 
 /// How long a call may take, without event streams.
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,9 +27,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The options of every client.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ServerArgs {
-    /// Use the gateway at this URL [http://127.0.0.1:4780]
+    /// Use the gateway at this URL, by default the one on this machine
     ///
-    /// The variable TEAMSTER_SERVER sets it too. The token is that of TEAMSTER_TOKEN, or of the data directory of the
+    /// The variable `TEAMSTER_SERVER` sets it too. The token is that of `TEAMSTER_TOKEN`, or of the data directory of the
     /// gateway on this machine.
     #[arg(long, value_name = "URL", global = true, value_hint = ValueHint::Url)]
     pub(super) server: Option<String>,

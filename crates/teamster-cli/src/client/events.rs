@@ -94,18 +94,15 @@ impl<'a> Events<'a> {
                 self.connect().await?;
                 continue;
             };
-            let frame = match timeout(SILENCE, frames.next()).await {
-                Ok(Some(Ok(frame))) => frame,
+            let Ok(Some(Ok(frame))) = timeout(SILENCE, frames.next()).await else {
                 // The stream has ended, is broken or silent.
-                Ok(Some(Err(_)) | None) | Err(_) => {
-                    self.frames = None;
-                    continue;
-                }
+                self.frames = None;
+                continue;
             };
             let Some(data) = frame.data else { continue };
             if frame.event.as_deref() == Some("stream_end") {
                 self.frames = None;
-                self.ended(&data)?;
+                ended(&data)?;
                 continue;
             }
             // An event that is not new was sent again.
@@ -141,15 +138,15 @@ impl<'a> Events<'a> {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// Decides whether the end of a stream is the end of its events.
-    fn ended(&self, data: &str) -> Result<(), ClientError> {
-        let Ok(End { code, reason }) = serde_json::from_str(data) else { return Ok(()) };
-        if matches!(code.as_str(), "NOT_FOUND" | "EVENTS_PRUNED") {
-            return Err(ClientError::Refused { status: 410, code, detail: reason });
-        }
-        Ok(())
+/// Decides whether the end of a stream is the end of its events.
+fn ended(data: &str) -> Result<(), ClientError> {
+    let Ok(End { code, reason }) = serde_json::from_str(data) else { return Ok(()) };
+    if matches!(code.as_str(), "NOT_FOUND" | "EVENTS_PRUNED") {
+        return Err(ClientError::Refused { status: 410, code, detail: reason });
     }
+    Ok(())
 }
 
 /// Reads an event. Types of newer versions are events of the agent that no format shows.

@@ -178,6 +178,7 @@ fn write_gateway(
 }
 
 #[cfg(not(feature = "serve"))]
+#[expect(clippy::unnecessary_wraps, reason = "with the gateway, writing can fail")]
 fn write_gateway(
     _out: &mut impl io::Write,
     _definition: &clap::Command,

@@ -1,6 +1,8 @@
 //! The JSON schema of the configuration file, `docs/config.schema.json`, and the table of the gateway's keys in
 //! `docs/configuration.md`. The tests of this module compare and write them.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 use teamster_gateway::config::file::{ServeTable, schema};
 
@@ -161,7 +163,9 @@ fn reference() -> String {
     for Key { path, kind, description } in keys() {
         let pointer = format!("/{}", path.replace('.', "/"));
         let value = built_in.pointer(&pointer).map_or_else(String::new, |value| format!("`{value}`"));
-        text += &format!("| `{path}` | {kind} | {value} | {} |\n", description.lines().next().unwrap_or_default());
+        let meaning = description.lines().next().unwrap_or_default();
+        // Writing to a text cannot fail.
+        _ = writeln!(text, "| `{path}` | {kind} | {value} | {meaning} |");
     }
     text
 }

@@ -15,7 +15,7 @@ pub(crate) struct ServeArgs {
     /// Listen on this address [127.0.0.1:4780]
     ///
     /// Port 0 picks a free port. Other machines can reach the gateway only with TLS or behind a proxy: set tls or
-    /// behind_proxy in the configuration file.
+    /// `behind_proxy` in the configuration file.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: Option<String>,
 

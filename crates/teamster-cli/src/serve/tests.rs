@@ -77,8 +77,19 @@ fn each_problem_names_its_origin() {
     let file =
         "[serve]\nlisten = 'x'\ndirectory = '/'\n[serve.timing]\nlease = '1s'\n[[serve.rules]]\nagent = 'codx'\n";
     let variables = [("AGENT_BACKEND", "claud"), ("TEAMSTER_STORE", "postgres://db/x")];
-    insta::assert_snapshot!(problems(&args, file, &variables), @"");
-    insta::assert_snapshot!(problems(&ServeArgs::default(), "[serve]\nlisten = 1\npermision = 'ask'\n", &[]), @"");
+    insta::assert_snapshot!(problems(&args, file, &variables), @r#"
+    /home/.config/teamster/config.toml:2: serve.listen: invalid address "x": write an IP address and a port, such as "127.0.0.1:4780" or "[::1]:4780"
+    --role: the role worker needs a store that several machines share; with SQLite, use the role all
+    environment variable TEAMSTER_STORE: PostgreSQL is not supported yet: use the path of an SQLite file
+    /home/.config/teamster/config.toml:5: serve.timing.lease: it must be at least 3s
+    environment variable AGENT_BACKEND: unknown agent "claud"; did you mean "claude"?; valid are: acp, claude, codex, gemini, opencode
+    /home/.config/teamster/config.toml:7: serve.rules.0.agent: unknown agent "codx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
+    "#);
+    insta::assert_snapshot!(problems(&ServeArgs::default(), "[serve]\nlisten = 1\npermision = 'ask'\n", &[]), @r#"
+    /home/.config/teamster/config.toml:2: serve.listen: invalid type: integer `1`, expected a string
+    /home/.config/teamster/config.toml:3: unknown key "serve.permision"; did you mean "permission"?
+    serve.directory: cannot use /here: No such file or directory (os error 2)
+    "#);
 }
 
 #[test]

@@ -243,6 +243,7 @@ effort = 1.5.5
 protocol = 'acp'
 comand = 'x'
 ", "", &[("TEAMSTER_OUTPUT", "xml"), ("QUERY_TIMEOUT_MS", "many"), ("TEAMSTER_FORK", "maybe")])), @r#"
+    environment variable QUERY_TIMEOUT_MS: invalid value "manyms": expected number at 0 (write 500ms, 90s, 5m, 1h30m, or 0)
     environment variable TEAMSTER_OUTPUT: invalid value "xml": use pretty, text, ndjson, json
     environment variable TEAMSTER_FORK: invalid value "maybe": use true or false
     /home/.config/teamster/config.toml:1: the setting model must be in the table [defaults] or [profiles.NAME]

@@ -74,7 +74,7 @@ enum StoreCommandError {
 /// Runs the command and returns its exit code. `definition` is that of all commands.
 pub(crate) fn main(args: StoreArgs, definition: &clap::Command) -> u8 {
     let StoreArgs { action, data_dir, store, config } = args;
-    let args = ServeArgs { data_dir, store, config, ..ServeArgs::default() };
+    let args = ServeArgs { data_dir, config, store, ..ServeArgs::default() };
     let (directory, store) = match serve::locations(&args, definition, &SystemInputs) {
         Ok(locations) => locations,
         Err(error) => return report_config(&error),

@@ -23,7 +23,7 @@ impl Home {
         let agent = path.join("agent.sh");
         let script = format!(
             "#!/bin/sh\nexec {TEAMSTER} fake --agent claude --script {} -- \"$@\"\n",
-            path.join("scenario.toml").display()
+            path.join("scenario.toml").to_str().unwrap()
         );
         fs::write(&agent, script).unwrap();
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();

@@ -64,7 +64,7 @@ pub fn read(mut value: Spanned<DeValue<'_>>) -> Parsed {
         let message = error.message().split('\n').collect::<Vec<_>>().join("; ");
         let removed = remove(&mut value, at);
         let problem = match removed.and_then(|place| key_at(&parsed.places, place)) {
-            Some(key) => format!("{key}: {message}"),
+            Some(key) => format!("serve.{key}: {message}"),
             None => message,
         };
         parsed.problems.push(Problem { at: Some(at), problem });
@@ -105,7 +105,7 @@ impl Walk<'_> {
                         None if shape.properties.is_empty() => {}
                         None => {
                             let known = shape.properties.keys().map(String::as_str);
-                            let problem = format!("unknown key {path:?}{}", suggestion(name, known));
+                            let problem = format!("unknown key \"serve.{path}\"{}", suggestion(name, known));
                             self.problems.push(Problem { at: Some(key.span().start), problem });
                             unknown.push(name.to_owned());
                         }

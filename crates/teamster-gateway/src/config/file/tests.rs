@@ -62,19 +62,22 @@ permission = "ask"
 reject = "yes"
 daily_budget_usd = true
 "#), @r#"
-    3: unknown key "listn"; did you mean "listen"?
-    4: permission: unknown variant `everything`, expected one of `read-only`, `ask`, `edit`, `full`
-    5: max_turns: invalid value: integer `0`, expected a nonzero u32
-    6: hosts.1: invalid type: integer `1`, expected a string
-    8: unknown key "limits.max_runing"; did you mean "max_running"?
-    9: limits.max_running: invalid value: integer `-3`, expected a nonzero u32
-    12: timing.lease: invalid duration "soon": expected number at 0; write it like "90s"
-    14: unknown key "rules.0.chanel"; did you mean "channel"?
-    17: rules.1.reject: invalid type: string "yes", expected a boolean
-    18: rules.1.daily_budget_usd: invalid type: boolean `true`, expected f64
+    3: unknown key "serve.listn"; did you mean "listen"?
+    4: serve.permission: unknown variant `everything`, expected one of `read-only`, `ask`, `edit`, `full`
+    5: serve.max_turns: invalid value: integer `0`, expected a nonzero u32
+    6: serve.hosts.1: invalid type: integer `1`, expected a string
+    8: unknown key "serve.limits.max_runing"; did you mean "max_running"?
+    9: serve.limits.max_running: invalid value: integer `-3`, expected a nonzero u32
+    12: serve.timing.lease: invalid duration "soon": expected number at 0; write it like "90s"
+    14: unknown key "serve.rules.0.chanel"; did you mean "channel"?
+    17: serve.rules.1.reject: invalid type: string "yes", expected a boolean
+    18: serve.rules.1.daily_budget_usd: invalid type: boolean `true`, expected f64
     "#);
     assert_eq!(problems("serve = 1"), "1: serve must be a table, as in [serve]");
-    assert_eq!(problems("[serve]\nlimits = 1"), "2: limits: invalid type: integer `1`, expected struct LimitsTable");
+    assert_eq!(
+        problems("[serve]\nlimits = 1"),
+        "2: serve.limits: invalid type: integer `1`, expected struct LimitsTable"
+    );
 }
 
 #[test]
