@@ -9,8 +9,8 @@ use serde_json::Value;
 use teamster::Runtime;
 use teamster_channel::{Capabilities, Channel, ChannelError, Inbox, Outgoing, SendOutcome};
 use teamster_store::{
-    ChatAddress, ConversationId, Delivery, DeliveryFilter, HostId, Json, MemoryStore,
-    NewConversation, PageRequest, Seq, Timestamp, TurnId,
+    ChatAddress, ConversationId, Delivery, DeliveryFilter, HostId, Json, MemoryStore, NewConversation, PageRequest,
+    Seq, Timestamp, TurnId,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;

@@ -1,5 +1,7 @@
 //! Tests of hooks, with real processes and a real HTTP receiver.
 
+mod configuration;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -30,12 +32,7 @@ fn shell(script: &str) -> HookConfig {
 }
 
 fn webhook(url: &str) -> HookConfig {
-    HookConfig {
-        command: Vec::new(),
-        url: Some(url.to_owned()),
-        secret: Some(SecretText::new(SECRET)),
-        ..shell("")
-    }
+    HookConfig { command: Vec::new(), url: Some(url.to_owned()), secret: Some(SecretText::new(SECRET)), ..shell("") }
 }
 
 fn closed(hook: HookConfig) -> HookConfig {
@@ -169,11 +166,8 @@ async fn the_last_words_of_a_command_are_for_the_operator_only() {
 async fn a_command_that_hangs_is_killed_at_its_limit_with_its_descendants() {
     let directory = tempfile::tempdir().unwrap();
     let script = "trap '' TERM; (setsid sleep 300 & echo $! > child) ; echo $$ > leader; sleep 300";
-    let hook = HookConfig {
-        timeout: Duration::from_secs(1),
-        directory: Some(directory.path().to_owned()),
-        ..shell(script)
-    };
+    let hook =
+        HookConfig { timeout: Duration::from_secs(1), directory: Some(directory.path().to_owned()), ..shell(script) };
     let started = Instant::now();
     let (verdict, failure) = judged(hook).await;
     assert_eq!((verdict, failure.unwrap().as_str()), (accepted("hello"), "did not answer within 1s"));
@@ -299,11 +293,7 @@ fn started(conversation: ConversationId, attempt: u32) -> HookEvent {
 }
 
 fn on_start(script: &str, directory: &Path) -> HookConfig {
-    HookConfig {
-        events: vec![HookEventKind::TurnStarted],
-        directory: Some(directory.to_owned()),
-        ..shell(script)
-    }
+    HookConfig { events: vec![HookEventKind::TurnStarted], directory: Some(directory.to_owned()), ..shell(script) }
 }
 
 const NOTE_ATTEMPT: &str = r#"sed 's/.*"attempt":\([0-9]*\).*/\1/' >> attempts"#;
@@ -380,7 +370,8 @@ async fn a_full_queue_loses_events_visibly() {
 
 #[tokio::test]
 async fn a_gateway_refuses_and_rewrites_messages_by_its_hooks() {
-    let script = r#"if grep -q spam; then echo '{"decision": "reject", "reason": "spam"}'; else echo '{"text": "clean"}'; fi"#;
+    let script =
+        r#"if grep -q spam; then echo '{"decision": "reject", "reason": "spam"}'; else echo '{"text": "clean"}'; fi"#;
     let test = TestGateway::new(|config| config.hooks = vec![shell(script)]);
     let conversation = test.conversation(chat("garden")).await;
     let error = test.accept(conversation, "spam").await.unwrap_err();
@@ -389,50 +380,4 @@ async fn a_gateway_refuses_and_rewrites_messages_by_its_hooks() {
     let queued = test.events(conversation, "turn_queued").await;
     assert_eq!(queued.len(), 1);
     assert_eq!(queued[0]["text"], "clean");
-}
-
-#[test]
-fn an_invalid_configuration_is_refused_with_the_key_that_is_wrong() {
-    let url = || webhook("https://example.org/");
-    let problem = |config: HookConfig| config.check().unwrap_err().to_string();
-    for (config, expected) in [
-        (HookConfig { name: String::new(), ..shell("x") }, "hook \"\": name must"),
-        (HookConfig { events: Vec::new(), ..shell("x") }, "hook \"check\": events must"),
-        (HookConfig { command: Vec::new(), ..shell("x") }, "hook \"check\": command or url"),
-        (HookConfig { url: url().url, ..shell("x") }, "hook \"check\": command or url"),
-        (HookConfig { url: Some("ftp://example.org".to_owned()), ..url() }, "hook \"check\": url must"),
-        (HookConfig { secret: None, ..url() }, "hook \"check\": secret must"),
-        (HookConfig { secret_env: Some("X".to_owned()), ..url() }, "hook \"check\": secret must"),
-        (HookConfig { secret: url().secret, ..shell("x") }, "hook \"check\": secret signs"),
-        (HookConfig { timeout: Duration::ZERO, ..shell("x") }, "hook \"check\": timeout must"),
-        (
-            closed(HookConfig { events: vec![HookEventKind::TurnFinished], ..shell("x") }),
-            "hook \"check\": on_failure can",
-        ),
-    ] {
-        let problem = problem(config);
-        assert!(problem.starts_with(expected), "{problem}");
-    }
-    assert_eq!(url().check(), Ok(()));
-    let twice = hooks(vec![shell("x"), shell("x")]);
-    assert!(twice.check().unwrap_err().to_string().contains("two hooks"));
-    let missing = HookConfig { command: vec!["no-such-program".to_owned()], ..shell("") };
-    assert!(hooks(vec![missing]).check().is_err());
-}
-
-#[test]
-fn a_configuration_is_read_from_toml_and_shows_no_secret() {
-    let text = r#"
-        name = "audit"
-        events = ["turn_finished", "delivery_failed"]
-        url = "https://example.org/hook"
-        secret = "a long enough s3cret"
-        timeout = "3s"
-    "#;
-    let config: HookConfig = toml::from_str(text).unwrap();
-    assert_eq!((config.timeout, config.on_failure), (Duration::from_secs(3), OnFailure::Open));
-    assert_eq!(config.check(), Ok(()));
-    assert!(!format!("{config:?}{}", serde_json::to_string(&config).unwrap()).contains("s3cret"));
-    let error = toml::from_str::<HookConfig>("name = 'x'\ntimout = '3s'").unwrap_err();
-    assert!(error.to_string().contains("timout"), "{error}");
 }

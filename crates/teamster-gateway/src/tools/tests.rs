@@ -40,8 +40,7 @@ impl Client {
         for (name, value) in endpoint.all_headers() {
             request = request.header(name, value);
         }
-        let response =
-            request.header("content-type", "application/json").header("mcp-protocol-version", "2025-06-18");
+        let response = request.header("content-type", "application/json").header("mcp-protocol-version", "2025-06-18");
         let response = response.body(body.to_string()).send().await.unwrap();
         let status = response.status().as_u16();
         let text = response.text().await.unwrap();
@@ -122,7 +121,8 @@ async fn the_clients_of_the_api_get_a_message_by_the_log_alone() {
 async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
     let test = started(|_| {}).await;
     let (client, turn) = in_turn(&test, chat("garden")).await;
-    let send = async |id: u64, text: &str| client.call_with_id(id, "send_message", json!({"text": text})).await.unwrap();
+    let send =
+        async |id: u64, text: &str| client.call_with_id(id, "send_message", json!({"text": text})).await.unwrap();
     send(1, "one").await;
     send(1, "one").await;
     assert_eq!(sent(&test).await, [to_garden("one")], "the call was repeated");
@@ -216,7 +216,10 @@ async fn a_file_below_the_working_directory_is_stored_and_delivered() {
     let hash = content["hash"].as_str().unwrap();
     assert_eq!(test.gateway.attachments().get(hash).await.unwrap(), b"\x89PNG");
     let logged = &test.events(turn.conversation, "message_sent").await[0];
-    assert_eq!((&logged["text"], &logged["file"]["hash"], &logged["file"]["size"]), (&json!("the plan"), &json!(hash), &json!(4)));
+    assert_eq!(
+        (&logged["text"], &logged["file"]["hash"], &logged["file"]["size"]),
+        (&json!("the plan"), &json!(hash), &json!(4))
+    );
     assert!(send("/etc/hostname").await.unwrap_err().contains("below the working directory"));
     assert!(send("large").await.unwrap_err().contains("at most 1000 bytes"));
     assert_eq!(test.deliveries().await.len(), 1);
