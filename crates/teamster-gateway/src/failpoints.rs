@@ -28,6 +28,11 @@ pub const FAILPOINTS: &[&str] = &[
     "finish.after",
     "hand_back.before",
     "hand_back.after",
+    "delivery.claimed",
+    "delivery.started",
+    "delivery.sent",
+    "delivery.confirmed",
+    "delivery.all_confirmed",
 ];
 
 /// Aborts the process if the variable names this point and this is its turn.

@@ -15,6 +15,7 @@
 //! | `hooks` | commands and webhooks of the operator |
 //! | `tools` | the MCP tools that the gateway offers to agents |
 //! | `schedules` | when schedules fire |
+//! | `telemetry` | metrics, spans and JSON logs |
 
 pub mod access;
 pub mod attachments;
@@ -30,6 +31,7 @@ pub mod hooks;
 pub mod http;
 pub mod instructions;
 pub mod schedules;
+pub mod telemetry;
 #[cfg(test)]
 mod testing;
 pub mod tools;

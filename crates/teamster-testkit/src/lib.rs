@@ -31,6 +31,7 @@
 //! - [`check`]: the rules that every run's event stream must follow, checked from outside.
 //! - [`suite`]: the promises that every agent must keep, as a test suite for your own agents.
 //! - [`mcp_fixture`]: an MCP server with faults, as a process or over HTTP.
+//! - `otlp`: a receiver of OpenTelemetry spans (feature `otlp`).
 //!
 //! Every server listens on the loopback address only, on a free port, and stops when its value is
 //! dropped.
@@ -39,6 +40,8 @@ pub mod check;
 pub mod fake;
 #[cfg(feature = "servers")]
 pub mod mcp_fixture;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 #[cfg(feature = "servers")]
 pub mod provider;
 #[cfg(feature = "servers")]

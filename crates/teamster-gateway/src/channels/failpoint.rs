@@ -1,5 +1,8 @@
 //! Places where a test ends the delivery loop, as a crash would.
 
+#[cfg(not(test))]
+use crate::failpoints::failpoint;
+
 /// A place between two durable steps of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -15,15 +18,38 @@ pub(super) enum Step {
     AllConfirmed,
 }
 
-/// Does nothing outside of tests.
+/// Outside of unit tests, the points at which the whole process may end.
 #[cfg(not(test))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failpoint;
 
 #[cfg(not(test))]
 impl Failpoint {
+    /// Stops nowhere.
+    pub(super) const fn none() -> Self {
+        Self
+    }
+
     #[expect(clippy::unused_async, reason = "it waits in tests")]
-    pub(super) async fn reach(&self, _: Step) {}
+    pub(super) async fn reach(&self, step: Step) {
+        match step {
+            Step::Claimed => {
+                failpoint!("delivery.claimed");
+            }
+            Step::Started => {
+                failpoint!("delivery.started");
+            }
+            Step::Sent => {
+                failpoint!("delivery.sent");
+            }
+            Step::Confirmed => {
+                failpoint!("delivery.confirmed");
+            }
+            Step::AllConfirmed => {
+                failpoint!("delivery.all_confirmed");
+            }
+        }
+    }
 }
 
 /// Stops at a step forever, so that the test can drop the loop there.
@@ -36,6 +62,10 @@ pub(super) struct Failpoint {
 
 #[cfg(test)]
 impl Failpoint {
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
     /// Stops when the step is reached for the time `number`, starting at 1.
     pub(super) fn at(step: Step, number: u32) -> Self {
         Self { stop_at: Some((step, number)), ..Self::default() }

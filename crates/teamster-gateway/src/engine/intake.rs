@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{
-    Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, ConversationId, Decision, EditOutcome,
-    Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage, Permission,
-    PermissionId, QueueLimits, Target, Turn, TurnId,
+    Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
+    EditOutcome, Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage,
+    Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
 };
+use tracing::field::{Empty, display};
+use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::conversations::{not_found, rejected};
@@ -17,6 +19,7 @@ use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
+use crate::telemetry::spans::current_trace;
 
 /// A message to accept.
 #[derive(Clone, Debug)]
@@ -81,6 +84,9 @@ pub enum AnswerResult {
 pub(super) struct MessageDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attachments: Vec<StoredAttachment>,
+    /// The trace of the message, so that the spans of its turn belong to it, also after a restart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trace: Option<String>,
 }
 
 /// What the store keeps of a permission request, as far as answers need it.
@@ -96,6 +102,12 @@ impl Gateway {
     /// # Errors
     /// A rule or a hook rejects it, a queue is full, or the idempotency key was used with another body.
     pub async fn accept(&self, message: IncomingMessage) -> Result<AcceptedMessage, GatewayError> {
+        let span = tracing::info_span!("message", channel = Empty, conversation = Empty, turn = Empty);
+        let accepted = self.accept_once(message).instrument(span).await;
+        accepted.inspect_err(|_| self.shared.metrics.message_refused())
+    }
+
+    async fn accept_once(&self, message: IncomingMessage) -> Result<AcceptedMessage, GatewayError> {
         let shared = &self.shared;
         if shared.stop.is_cancelled() {
             return Err(GatewayError::ShuttingDown);
@@ -133,6 +145,11 @@ impl Gateway {
                 return Err(GatewayError::Rejected { reason });
             }
         };
+        shared.metrics.message_accepted(&address.channel, is_duplicate);
+        Span::current()
+            .record("channel", &address.channel)
+            .record("conversation", display(turn.conversation))
+            .record("turn", display(turn.turn));
         if !is_duplicate {
             self.announce_growth(turn.conversation);
             if mode == MessageMode::Steer {
@@ -261,6 +278,7 @@ impl Gateway {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
                 shared.hub.announce_growth(permission.conversation);
+                self.show_closed_prompt(id).await;
                 AnswerResult::Applied(permission)
             }
             AnswerOutcome::Closed(permission) => AnswerResult::Closed(permission),
@@ -282,11 +300,17 @@ impl Shared {
             idempotency: message.idempotency,
             author: message.author,
             text,
-            details: Json::of(&MessageDetails { attachments: message.attachments })?,
+            details: Json::of(&MessageDetails { attachments: message.attachments, trace: current_trace() })?,
             mode: message.mode,
             event,
         })
     }
+}
+
+/// Returns the trace of a claimed message, if it has one.
+pub(super) fn trace_of(claim: &Claim) -> Option<String> {
+    // What cannot be read is reported where the turn reads its attachments.
+    claim.turn.message.details.to::<MessageDetails>().ok()?.trace
 }
 
 fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]) -> GatewayEvent {

@@ -60,6 +60,7 @@ use crate::error::GatewayError;
 use crate::event::GatewayEvent;
 use crate::hooks::{HookTasks, Hooks};
 use crate::instructions::Instructions;
+use crate::telemetry::{MeasuredStore, Metrics};
 use crate::tools::AgentTools;
 
 /// What a gateway is made of.
@@ -117,6 +118,7 @@ const HOOKS_LIMIT: Duration = Duration::from_secs(10);
 struct Shared {
     config: Config,
     store: Arc<dyn Store>,
+    metrics: Metrics,
     runtime: Arc<Runtime>,
     channels: Vec<Arc<dyn Channel>>,
     attachments: Attachments,
@@ -144,13 +146,16 @@ impl Gateway {
     /// Creates a gateway that accepts and answers calls, but runs no turn until [`start`](Self::start).
     pub fn new(parts: Parts) -> Self {
         let Parts { config, store, runtime, channels, host, clock } = parts;
+        let agents = runtime.registry().names().map(str::to_owned);
+        let metrics = Metrics::new(agents, channels.iter().map(|channel| channel.name().to_owned()));
         let shared = Shared {
             attachments: Attachments::in_directory(config.data_dir.join("files")),
             hooks: Hooks::new(config.hooks.clone(), clock.clone()),
             tools: AgentTools::default(),
             instructions: Instructions::new(&config.instructions),
             config,
-            store,
+            store: Arc::new(MeasuredStore::new(store, metrics.clone())),
+            metrics,
             runtime,
             channels,
             clock,
@@ -198,6 +203,11 @@ impl Gateway {
     /// Returns the store.
     pub fn store(&self) -> &dyn Store {
         &*self.shared.store
+    }
+
+    /// Returns the metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
     }
 
     /// Returns the library's runtime, with its registry of agents.

@@ -10,10 +10,12 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::intake::trace_of;
 use super::turn::{self, TurnContext, TurnError};
 use super::{Gateway, Shared};
 use crate::error::GatewayError;
 use crate::failpoints::failpoint;
+use crate::telemetry::spans;
 
 /// The interval in which the store is asked for turns whose time has come.
 const POLL: Duration = Duration::from_millis(500);
@@ -173,14 +175,18 @@ fn start(gateway: &Gateway, claim: Claim, since: Instant, tasks: &mut JoinSet<()
         shared.running.send(turn, super::running::TurnCommand::Abort);
     }
     let slot = Arc::new(shared.slots.take());
-    let context = TurnContext { gateway: gateway.clone(), claim, commands, lost, hurry: hurry.clone(), slot };
+    let span = spans::turn(&claim, trace_of(&claim).as_deref());
+    let hurry = hurry.clone();
+    let context = TurnContext { gateway: gateway.clone(), claim, commands, lost, hurry, slot, span: span.clone() };
     // Also after a panic the lease is not renewed any more.
     let registered = Registered { shared, lease, turn };
-    let span = tracing::info_span!("turn", %conversation, %turn);
     let run = async move {
         match turn::run(context).await {
             Ok(()) => {}
-            Err(TurnError::LeaseLost) => tracing::warn!("the lease was lost; the turn was stopped here"),
+            Err(TurnError::LeaseLost) => {
+                registered.shared.metrics.lease_lost();
+                tracing::warn!("the lease was lost; the turn was stopped here");
+            }
             Err(TurnError::Gateway(error)) => tracing::error!(%error, "the turn was stopped; it is claimed again"),
         }
         drop(registered);
@@ -198,6 +204,7 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.shared.leases.remove(self.lease);
         self.shared.running.remove(self.turn);
+        self.shared.metrics.turn_left(self.turn);
         self.shared.work.notify_one();
     }
 }

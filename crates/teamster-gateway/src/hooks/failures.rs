@@ -1,6 +1,7 @@
 //! The recent failures of hooks, for the operator.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use teamster_store::{ConversationId, Timestamp};
@@ -29,12 +30,16 @@ pub struct HookFailure {
 
 /// The recent failures, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Failures(Mutex<VecDeque<HookFailure>>);
+pub(super) struct Failures {
+    recent: Mutex<VecDeque<HookFailure>>,
+    count: AtomicU64,
+}
 
 impl Failures {
     /// Keeps a failure, and drops the oldest one beyond the limit.
     pub(super) fn add(&self, failure: HookFailure) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let mut kept = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == KEPT {
             kept.pop_front();
         }
@@ -43,6 +48,11 @@ impl Failures {
 
     /// Returns the failures.
     pub(super) fn all(&self) -> Vec<HookFailure> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Returns the number of failures since the start.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
     }
 }

@@ -121,6 +121,11 @@ impl Hooks {
         self.failures.all()
     }
 
+    /// Returns the number of failures since the start.
+    pub fn failure_count(&self) -> u64 {
+        self.failures.count()
+    }
+
     fn report(&self, hook: &Hook, event: &HookEvent, failed: FailedCall) {
         let failure = queue::failure(hook, event, failed, self.clock.now());
         self.failures.add(failure.clone());

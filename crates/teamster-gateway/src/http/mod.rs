@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -61,6 +62,7 @@ pub use self::problem::{Problem, ProblemCode};
 pub use self::protect::{Protection, ProtectionOptions};
 pub use self::server::{ServeError, Server, ServerOptions};
 use crate::engine::Gateway;
+use crate::telemetry::metrics_router;
 
 /// What the handlers share.
 struct Api {
@@ -87,10 +89,11 @@ pub struct Routes {
 
 /// Returns the app of a gateway, with all checks. `open` has further routes without a token, such as the files of the page, and
 /// webhooks, which are signed.
-pub fn app(gateway: &Gateway, protection: &Protection, open: Router) -> Router {
+pub fn app(gateway: &Gateway, protection: &Protection, open: Option<Router>) -> Router {
     let routes = routes(gateway.clone(), tokens::router(protection.clone()));
     let protected = routes.protected.merge(openai::router(gateway.clone()));
-    protection.protect(routes.open.merge(open), protected)
+    let open = open.into_iter().fold(routes.open, Router::merge);
+    protection.protect(open, protected).layer(from_fn(openai::with_errors))
 }
 
 /// Returns the whole API of a gateway as one router, without any check.
@@ -108,6 +111,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
     let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let metrics = metrics_router(gateway.clone());
     let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
     let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
     let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
@@ -125,7 +129,7 @@ fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration
         .split_for_parts();
     let openapi =
         openapi::describe(description, open_description, &agents.iter().map(String::as_str).collect::<Vec<_>>());
-    let protected = protected.merge(openapi::route(&openapi));
+    let protected = protected.merge(openapi::route(&openapi)).merge(metrics);
     Routes { open: layers::around(open), protected: layers::around(layers::with_fallback(protected)), openapi }
 }
 
@@ -151,7 +155,8 @@ fn other_routes() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::default()
         .routes(routes!(agents::list))
         .routes(routes!(files::download))
-        .routes(routes!(schedules::create, schedules::list))
+        .routes(routes!(schedules::create))
+        .routes(routes!(schedules::list))
         .routes(routes!(schedules::get, schedules::replace, schedules::delete))
         .routes(routes!(usage::list))
         .routes(routes!(deliveries::list))

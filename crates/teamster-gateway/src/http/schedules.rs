@@ -23,8 +23,6 @@ use crate::schedules::{self, Missed, ScheduleBody};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ScheduleRequest {
-    /// The conversation. A schedule cannot move to another one.
-    conversation_id: Option<Uuid>,
     /// A cron expression: minute, hour, day of month, month, day of week.
     #[schema(max_length = 500)]
     cron: Option<String>,
@@ -103,17 +101,17 @@ pub(super) struct ScheduleView {
     created_at: Time,
 }
 
-/// Creates a schedule.
-#[utoipa::path(post, path = "/v1/schedules", tag = "schedules", operation_id = "createSchedule",
+/// Creates a schedule of a conversation.
+#[utoipa::path(post, path = "/v1/conversations/{id}/schedules", tag = "schedules", operation_id = "createSchedule",
+    params(("id" = Uuid, Path, description = "The conversation.")),
     request_body = ScheduleRequest, responses((status = 201, body = ScheduleView)))]
 pub(super) async fn create(
     Extract(api): State,
     caller: Authenticated,
+    Id(conversation): Id<ConversationId>,
     Body(request): Body<ScheduleRequest>,
 ) -> Result<(StatusCode, axum::Json<ScheduleView>)> {
     caller.require(Scope::Send)?;
-    let conversation = request.conversation_id.map(ConversationId::new);
-    let conversation = conversation.ok_or_else(|| Problem::invalid("conversationId", "must be set"))?;
     find_conversation(&api.gateway, conversation).await?;
     let author = author(&caller, request.author.as_deref())?;
     let created_by = match caller.identity.token {
@@ -170,9 +168,6 @@ pub(super) async fn replace(
     caller.require(Scope::Send)?;
     let found = find(&api.gateway, id).await?;
     let conversation = found.conversation;
-    if request.conversation_id.is_some_and(|other| other != conversation.uuid()) {
-        return Err(Problem::invalid("conversationId", "must be that of the schedule; create another schedule"));
-    }
     let before: ScheduleBody = read(&found.body)?;
     // Whoever writes the text is its author, unless the author stays the same person.
     let wanted = request.author.as_deref().or_else(|| caller.is_admin().then_some(before.author.as_str()));

@@ -20,6 +20,7 @@ use super::Api;
 use super::problem::{Problem, ProblemCode, Result};
 use crate::engine::{EventStream, FeedStream, StreamError};
 use crate::event::render;
+use crate::telemetry::Subscriber;
 
 /// How long a stream waits for a subscriber that does not read.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -77,6 +78,7 @@ pub(super) fn respond(api: &Api, place: OwnedSemaphorePermit, source: Source) ->
         stopping: api.gateway.stopping().clone(),
         heartbeat: api.gateway.config().timing.heartbeat,
         patience: api.patience,
+        _counted: api.gateway.metrics().subscriber(),
         _place: place,
     };
     tokio::spawn(producer.run(source));
@@ -96,6 +98,7 @@ struct Producer {
     heartbeat: Duration,
     patience: Duration,
     _place: OwnedSemaphorePermit,
+    _counted: Subscriber,
 }
 
 impl Producer {

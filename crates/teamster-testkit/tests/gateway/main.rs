@@ -2,7 +2,11 @@
 
 mod answers;
 mod crashes;
+mod exposition;
+mod metrics;
 mod permissions;
 mod retries;
 mod sessions;
 mod test_gateway;
+#[cfg(feature = "otlp")]
+mod traces;

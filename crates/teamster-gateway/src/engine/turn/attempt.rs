@@ -17,6 +17,7 @@ use crate::engine::sessions::OpenSession;
 use crate::event::GatewayEvent;
 use crate::failpoints::failpoint;
 use crate::hooks::HookEvent;
+use crate::telemetry::spans::ToolSpans;
 
 /// The code of a turn that has more events than the limit.
 const EVENT_LIMIT: &str = "EVENT_LIMIT";
@@ -37,6 +38,7 @@ pub(super) struct Attempt<'a> {
     pub(super) deliveries: Vec<NewDelivery>,
     pub(super) requests: OpenRequests,
     pub(super) steering: Steering,
+    tools: ToolSpans,
     /// The results of runs before a steered prompt that became a run of its own.
     earlier: Option<RunResult>,
     pub(super) limited_until: Option<Timestamp>,
@@ -98,6 +100,7 @@ impl<'a> Attempt<'a> {
             deliveries: Vec::new(),
             requests: OpenRequests::default(),
             steering: Steering::default(),
+            tools: ToolSpans::default(),
             earlier: None,
             limited_until: None,
             abort_requested: false,
@@ -207,6 +210,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn note(&mut self, event: Event, at: Timestamp) -> Result<(), TurnError> {
+        self.tools.note(&event);
         match &event {
             Event::RateLimit(limit) => self.limited_until = end_of_limit(limit).or(self.limited_until),
             Event::Text(delta) if self.streamed.last() != Some(&delta.message_id) => {

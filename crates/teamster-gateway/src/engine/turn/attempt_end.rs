@@ -13,6 +13,7 @@ use crate::channels::deliveries;
 use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
 use crate::event::{GatewayEvent, TurnEnd, rfc3339};
 use crate::hooks::HookEvent;
+use crate::telemetry::spans;
 
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
@@ -24,6 +25,7 @@ impl Attempt<'_> {
             Outcome::Result(result) => result,
             Outcome::Shutdown => return self.record_shutdown().await,
         };
+        spans::attempt_ended(result.error_code.as_ref().map(ErrorCode::as_str));
         let shared = self.context.shared();
         let facts = AttemptFacts {
             result: &result,
@@ -159,8 +161,16 @@ impl Attempt<'_> {
         result: &RunResult,
         mut events: Vec<NewEvent>,
         last: Vec<NewEvent>,
-        mut deliveries: Vec<NewDelivery>,
+        ending: Vec<NewDelivery>,
     ) -> Result<AttemptEnd, TurnError> {
+        let closings = self.closings()?;
+        // The chat shows that a prompt is closed before it shows the end of the turn.
+        let mut deliveries = Vec::new();
+        for closing in &closings {
+            let to = self.context.recipient();
+            deliveries.extend(deliveries::prompt_closed(&to, closing.id, closing.outcome, None)?);
+        }
+        deliveries.extend(ending);
         let session = match &result.session_id {
             Some(id) => SessionChange::Set {
                 agent: self.agent.clone(),
@@ -173,7 +183,7 @@ impl Attempt<'_> {
         Ok(AttemptEnd {
             session,
             usage: self.usage(result),
-            closings: self.closings()?,
+            closings,
             effects: Effects { events, deliveries },
         })
     }

@@ -16,6 +16,7 @@ use teamster_store::{
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use self::attempt::{Attempt, Ended};
 use super::decisions::{Beginning, beginning};
@@ -27,6 +28,7 @@ use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
+use crate::telemetry::spans;
 
 /// What a turn needs besides its claim.
 pub(super) struct TurnContext {
@@ -39,6 +41,8 @@ pub(super) struct TurnContext {
     pub(super) hurry: CancellationToken,
     /// Counts against the limit of running turns, except while a person is awaited.
     pub(super) slot: Arc<super::worker::Slot>,
+    /// The span of the turn.
+    pub(super) span: tracing::Span,
 }
 
 /// Why a turn could not be completed by this worker.
@@ -138,6 +142,9 @@ impl TurnContext {
             self.claim.open_permissions.iter().map(|request| self.closing(request.id, outcome)).collect();
         self.shared().store.close_permissions(self.lease(), closings?, self.shared().clock.now()).await?;
         self.shared().hub.announce_growth(self.claim.conversation.id);
+        for request in &self.claim.open_permissions {
+            self.gateway.show_closed_prompt(request.id).await;
+        }
         Ok(())
     }
 
@@ -169,14 +176,18 @@ impl TurnContext {
         if let Some(reason) = self.reserve_budget(&settings).await? {
             return self.end_without_attempt(EndState::Failed, "BUDGET", &reason).await;
         }
-        let mut attempt = Attempt::start(self, settings, continued).await?;
-        match attempt.drive().await {
-            Ended::Done(outcome) => attempt.record(outcome).await,
-            Ended::Failed(error) => {
-                attempt.discard();
-                Err(error)
+        let span = spans::attempt(&settings.agent, self.claim.turn.attempts.saturating_add(1));
+        let run = async {
+            let mut attempt = Attempt::start(self, settings, continued).await?;
+            match attempt.drive().await {
+                Ended::Done(outcome) => attempt.record(outcome).await,
+                Ended::Failed(error) => {
+                    attempt.discard();
+                    Err(error)
+                }
             }
-        }
+        };
+        run.instrument(span).await
     }
 
     /// Ends the turn before an agent was started.
@@ -199,9 +210,11 @@ impl TurnContext {
     pub(super) async fn finish(&self, finish: Finish) -> Result<(), TurnError> {
         let shared = self.shared();
         let conversation = self.claim.conversation.id;
+        let (state, code) = (finish.state, finish.error_code.clone());
         failpoint!("finish.before");
         shared.store.finish(self.lease(), finish, shared.clock.now()).await?;
         failpoint!("finish.after");
+        spans::turn_ended(&self.span, state, code.as_deref());
         self.gateway.announce_growth(conversation);
         Ok(())
     }

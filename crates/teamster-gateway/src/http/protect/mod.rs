@@ -19,6 +19,7 @@ use crate::access::{
     AccessError, Authentication, Concurrency, Denials, Hosts, LimitKey, Rate, Secret, is_https, requests,
 };
 use crate::engine::Gateway;
+use crate::telemetry::count_requests;
 
 /// What the checks need besides the gateway.
 #[derive(Clone, Debug)]
@@ -77,9 +78,12 @@ impl Protection {
         let protected = protected
             .layer(from_fn_with_state(shared(), layers::bounds))
             .layer(from_fn_with_state(shared(), layers::authenticated));
-        open.layer(from_fn_with_state(shared(), layers::bounds))
+        let app = open
+            .layer(from_fn_with_state(shared(), layers::bounds))
             .merge(protected)
-            .layer(from_fn_with_state(shared(), layers::front))
+            .layer(from_fn_with_state(shared(), layers::front));
+        // Outermost, so that refused requests count as well.
+        count_requests(app, self.shared.gateway.metrics())
     }
 
     /// Returns the gateway.

@@ -1,0 +1,158 @@
+//! The operations whose outcome is counted.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use teamster_store::{
+    Accepted, BudgetDecision, BudgetLimit, CancelOutcome, Claim, ClaimRequest, ClaimedDelivery, Day, Delivery,
+    DeliveryClaim, DeliveryFilter, DeliveryId, DeliveryLease, DeliveryStep, DeliveryStore, EditOutcome, Effects,
+    EndState, Finish, FireOutcome, HandBack, IntakeStore, Lease, MessageEdit, NewDelivery, NewMessage, NewSchedule,
+    Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule, ScheduleFilter, ScheduleFiring, ScheduleId,
+    ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
+};
+
+use super::MeasuredStore;
+
+#[async_trait]
+impl IntakeStore for MeasuredStore {
+    // The engine counts accepted messages: it knows their channel.
+    async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted> {
+        self.timed("accept", self.inner.accept(message, limits, now)).await
+    }
+
+    async fn edit_message(&self, edit: MessageEdit, now: Timestamp) -> Result<EditOutcome> {
+        self.timed("edit_message", self.inner.edit_message(edit, now)).await
+    }
+
+    async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome> {
+        let outcome = self.timed("cancel_turn", self.inner.cancel_turn(id, effects, now)).await?;
+        if outcome == CancelOutcome::Aborted {
+            self.metrics.turn_ended(None, EndState::Aborted, None, now);
+        }
+        Ok(outcome)
+    }
+
+    async fn requeue_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<Turn> {
+        self.timed("requeue_turn", self.inner.requeue_turn(id, effects, now)).await
+    }
+}
+
+#[async_trait]
+impl WorkStore for MeasuredStore {
+    async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>> {
+        let claim = self.timed("claim", self.inner.claim(request, now)).await?;
+        if let Some(claim) = &claim {
+            self.metrics.turn_claimed(claim);
+        }
+        Ok(claim)
+    }
+
+    async fn renew(&self, leases: Vec<Lease>, lease_for: Duration, now: Timestamp) -> Result<Vec<Renewal>> {
+        self.timed("renew", self.inner.renew(leases, lease_for, now)).await
+    }
+
+    async fn expire_leases(&self, worker: WorkerId, now: Timestamp) -> Result<u32> {
+        self.timed("expire_leases", self.inner.expire_leases(worker, now)).await
+    }
+
+    async fn start_attempt(&self, lease: Lease, effects: Effects, now: Timestamp) -> Result<u32> {
+        let number = self.timed("start_attempt", self.inner.start_attempt(lease, effects, now)).await?;
+        self.metrics.attempt_started(lease.turn, now);
+        Ok(number)
+    }
+
+    async fn append(&self, lease: Lease, progress: Progress, effects: Effects, now: Timestamp) -> Result<Seq> {
+        let last = self.timed("append", self.inner.append(lease, progress, effects, now)).await?;
+        self.metrics.events_appended(lease.turn, now);
+        Ok(last)
+    }
+
+    async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()> {
+        self.timed("join_turn", self.inner.join_turn(lease, turn, effects, now)).await
+    }
+
+    async fn reserve_budget(
+        &self,
+        lease: Lease,
+        budgets: Vec<BudgetLimit>,
+        day: Day,
+        now: Timestamp,
+    ) -> Result<BudgetDecision> {
+        self.timed("reserve_budget", self.inner.reserve_budget(lease, budgets, day, now)).await
+    }
+
+    async fn finish(&self, lease: Lease, finish: Finish, now: Timestamp) -> Result<()> {
+        let (state, code) = (finish.state, finish.error_code.clone());
+        self.timed("finish", self.inner.finish(lease, finish, now)).await?;
+        // A short turn ends before its first batch of events is appended.
+        self.metrics.events_appended(lease.turn, now);
+        self.metrics.turn_ended(Some(lease.turn), state, code.as_deref(), now);
+        Ok(())
+    }
+
+    async fn hand_back(&self, lease: Lease, hand_back: HandBack, now: Timestamp) -> Result<()> {
+        let kind = hand_back.kind;
+        self.timed("hand_back", self.inner.hand_back(lease, hand_back, now)).await?;
+        self.metrics.turn_handed_back(kind);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl DeliveryStore for MeasuredStore {
+    async fn enqueue(&self, deliveries: Vec<NewDelivery>, now: Timestamp) -> Result<u32> {
+        self.timed("enqueue", self.inner.enqueue(deliveries, now)).await
+    }
+
+    async fn claim_deliveries(&self, claim: DeliveryClaim, now: Timestamp) -> Result<Vec<ClaimedDelivery>> {
+        self.timed("claim_deliveries", self.inner.claim_deliveries(claim, now)).await
+    }
+
+    async fn advance_delivery(
+        &self,
+        lease: DeliveryLease,
+        step: DeliveryStep,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<Delivery> {
+        let copy = step.clone();
+        let delivery = self.timed("advance_delivery", self.inner.advance_delivery(lease, step, effects, now)).await?;
+        self.metrics.delivery_advanced(&delivery.address.channel, &copy);
+        Ok(delivery)
+    }
+
+    async fn retry_delivery(&self, id: DeliveryId, now: Timestamp) -> Result<Delivery> {
+        self.timed("retry_delivery", self.inner.retry_delivery(id, now)).await
+    }
+
+    async fn deliveries(&self, filter: DeliveryFilter, page: PageRequest) -> Result<Page<Delivery>> {
+        self.inner.deliveries(filter, page).await
+    }
+}
+
+#[async_trait]
+impl ScheduleStore for MeasuredStore {
+    async fn put_schedule(&self, schedule: NewSchedule, now: Timestamp) -> Result<Schedule> {
+        self.timed("put_schedule", self.inner.put_schedule(schedule, now)).await
+    }
+
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>> {
+        self.inner.schedule(id).await
+    }
+
+    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool> {
+        self.timed("delete_schedule", self.inner.delete_schedule(id)).await
+    }
+
+    async fn schedules(&self, filter: ScheduleFilter, page: PageRequest) -> Result<Page<Schedule>> {
+        self.inner.schedules(filter, page).await
+    }
+
+    async fn fire_schedule(&self, firing: ScheduleFiring, limits: QueueLimits, now: Timestamp) -> Result<FireOutcome> {
+        let outcome = self.timed("fire_schedule", self.inner.fire_schedule(firing, limits, now)).await?;
+        if let FireOutcome::Fired(Some(Accepted::New(_))) = outcome {
+            self.metrics.message_accepted("schedule", false);
+        }
+        Ok(outcome)
+    }
+}
