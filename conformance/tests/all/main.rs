@@ -10,6 +10,7 @@ mod conversations;
 mod ending;
 mod environment;
 mod failures;
+mod gateway_tools;
 mod mcp;
 mod mcp_failures;
 mod mcp_servers;
