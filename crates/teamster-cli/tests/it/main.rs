@@ -23,6 +23,7 @@ mod merge_restore;
 mod recordings;
 mod screen;
 mod session;
+mod service;
 mod sessions;
 mod signals;
 mod states;
