@@ -12,11 +12,12 @@ pub(crate) fn write(db: &Connection) -> String {
     for name in ["application_id", "user_version"] {
         writeln!(text, "PRAGMA {name} = {};", mark(name)).unwrap();
     }
-    let objects = strings(db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid");
+    let objects =
+        strings(db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid");
     for sql in objects {
         writeln!(text, "{sql};").unwrap();
     }
-    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name = 'sqlite_sequence', rowid";
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_stat%' ORDER BY name = 'sqlite_sequence', rowid";
     for table in strings(db, tables) {
         if table == "sqlite_sequence" {
             writeln!(text, "DELETE FROM sqlite_sequence;").unwrap();
@@ -39,7 +40,10 @@ pub(crate) fn read(path: &Path, text: &str) {
 /// Returns the tables, indexes and triggers of a store, in the order of their names.
 pub(crate) fn schema(path: &Path) -> Vec<String> {
     let db = Connection::open(path).unwrap();
-    strings(&db, "SELECT name || ': ' || coalesce(sql, '') FROM sqlite_schema ORDER BY name")
+    strings(
+        &db,
+        "SELECT name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name",
+    )
 }
 
 fn strings(db: &Connection, sql: &str) -> Vec<String> {

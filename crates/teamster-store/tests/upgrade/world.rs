@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use teamster_store::{
     Accepted, AcceptedTurn, AccessStore as _, AttemptEnd, ChatAddress, Claim, ClaimRequest, ConversationId, Day,
-    DeliveryFilter, DeliveryId, DeliveryStore as _, Effects, EndState, Finish, HostId, IdempotencyKey, IntakeStore as _,
-    Json, LogStore as _, MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry, NewConversation, NewDelivery,
-    NewEvent, NewMessage, NewPermission, NewSchedule, PageRequest, PermissionId, PermissionStore as _, Progress,
-    QueueLimits, ScheduleId, ScheduleStore as _, Seq, Session, SessionChange, SqliteStore, Target, Timestamp, Token,
-    TokenId, TurnId, TurnState, Usage, UsageEntry, WorkStore as _, WorkerId,
+    DeliveryFilter, DeliveryId, DeliveryStore as _, Effects, EndState, Finish, HostId, IdempotencyKey,
+    IntakeStore as _, Json, LogStore as _, MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry,
+    NewConversation, NewDelivery, NewEvent, NewMessage, NewPermission, NewSchedule, PageRequest, PermissionId,
+    PermissionStore as _, Progress, QueueLimits, ScheduleId, ScheduleStore as _, Seq, Session, SessionChange,
+    SqliteStore, Target, Timestamp, Token, TokenId, TurnId, TurnState, Usage, UsageEntry, WorkStore as _, WorkerId,
 };
 use uuid::Uuid;
 
