@@ -64,10 +64,26 @@ pub fn exit_file(program: &Path) -> PathBuf {
     program.with_extension("exit")
 }
 
+/// Returns the file in which the fake CLI `program` writes the time at which its `main` began.
+#[must_use]
+pub fn main_file(program: &Path) -> PathBuf {
+    program.with_extension("main")
+}
+
 /// Returns the time at which the fake CLI `program` exited last, by the monotonic clock in nanoseconds.
 #[must_use]
 pub fn exit_ns(program: &Path) -> Option<u64> {
-    fs::read_to_string(exit_file(program)).ok()?.trim().parse().ok()
+    time_in(&exit_file(program))
+}
+
+/// Returns the time at which `main` of the fake CLI `program` began, in the last process that has exited.
+#[must_use]
+pub fn main_ns(program: &Path) -> Option<u64> {
+    time_in(&main_file(program))
+}
+
+fn time_in(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod plot;
 mod prose;
 mod results;
 mod rows;
+mod start;
 mod statistics;
 mod subjects;
 mod table;
@@ -41,6 +42,12 @@ enum Command {
         #[arg(long)]
         update: bool,
     },
+    /// Measure each step between `run()` and the first event, and between the CLI's exit and `done`; write docs/performance.md
+    Start {
+        /// Run each process so many times
+        #[arg(long, default_value_t = 15)]
+        rounds: u32,
+    },
     /// Measure what ten times the work costs, and write docs/performance.md
     Growth {
         /// Run each subject so many times
@@ -70,7 +77,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => command::run(cargo(&["bench", "--package", "teamster-benches"])),
         Some(Command::Compare(compare)) => self::compare(compare),
         Some(Command::Count { update }) => count::run(*update),
-        Some(Command::Growth { rounds }) => growth(*rounds),
+        Some(Command::Start { rounds }) => {
+            with_bench(measure::build_examples, |bench, results| start::measure(bench, *rounds, results))
+        }
+        Some(Command::Growth { rounds }) => {
+            with_bench(measure::build, |bench, results| growth::measure(bench, *rounds, results))
+        }
     }
 }
 
@@ -79,11 +91,12 @@ pub(crate) fn check_counts() -> Result<()> {
     count::run(false)
 }
 
-fn growth(rounds: u32) -> Result<()> {
+/// Measures without the peers, and writes the page.
+fn with_bench(build: fn() -> Result<()>, measure: impl FnOnce(&Bench<'_>, &Results) -> Result<()>) -> Result<()> {
     let results = results()?;
-    let peers = Peers::install();
-    measure::build()?;
-    growth::measure(&Bench::new(&peers)?, rounds, &results)?;
+    let peers = Peers::absent();
+    build()?;
+    measure(&Bench::new(&peers)?, &results)?;
     document::write(&rows::all(), &results).context("cannot write docs/performance.md")
 }
 

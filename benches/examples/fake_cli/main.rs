@@ -12,13 +12,18 @@ mod play;
 mod rpc;
 
 use std::io::{self, Read as _};
+use std::sync::OnceLock;
 use std::time::Duration;
 use std::{env, fs, process, thread};
 
-use teamster_benches::scenario::{Scenario, exit_file};
+use teamster_benches::scenario::{Scenario, exit_file, main_file};
 use teamster_benches::usage::now_ns;
 
+/// When `main` began.
+static BEGAN: OnceLock<u64> = OnceLock::new();
+
 fn main() {
+    BEGAN.get_or_init(now_ns);
     let args: Vec<String> = env::args().skip(1).collect();
     let has = |arg: &str| args.iter().any(|other| other == arg);
     match args.first().map(String::as_str) {
@@ -39,10 +44,12 @@ fn main() {
     leave();
 }
 
-/// Exits; the time is written first.
+/// Exits. Writes the times of the start and of the exit first.
 fn leave() -> ! {
-    let file = env::current_exe().map(|program| exit_file(&program));
-    let written = file.and_then(|file| fs::write(file, now_ns().to_string()));
+    let written = env::current_exe().and_then(|program| {
+        fs::write(main_file(&program), BEGAN.get_or_init(now_ns).to_string())?;
+        fs::write(exit_file(&program), now_ns().to_string())
+    });
     process::exit(i32::from(written.is_err()));
 }
 

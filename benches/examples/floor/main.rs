@@ -26,7 +26,7 @@ fn main() {
         ("lines", "burst") => burst::measure(form, &cli, burst::Reader::Lines),
         ("typed", "burst") => burst::measure(form, &cli, burst::Reader::Typed),
         ("raw", "latency") => raw::latency(form, &cli, runs),
-        ("raw", "start") => raw::start(form, &cli),
+        ("raw", "start" | "steps") => raw::start(form, &cli),
         ("raw", "stop") => raw::stop(form, &cli),
         (kind, task) => panic!("the floor {kind} does not measure {task}"),
     };

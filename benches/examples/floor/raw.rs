@@ -6,6 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_benches::forms::{Form, first_line};
 use teamster_benches::report::{Report, median, microseconds, milliseconds};
+use teamster_benches::scenario::{exit_ns, main_ns};
 use teamster_benches::stamps::stamp_of_line;
 use teamster_benches::usage::{cpu_ns, now_ns, wait_until_gone};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -47,21 +48,25 @@ async fn read(form: Form, program: std::path::PathBuf) -> Vec<u64> {
     latencies
 }
 
-/// The median of spawns, to the first line.
+/// The median of spawns, to the first line; and from the exit of the CLI until its status is known.
 pub(crate) fn start(form: Form, program: &Path) -> Report {
-    let mut firsts: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let began = now_ns();
-            let (mut cli, stdout) = form.start(program).expect("the CLI starts");
-            first_line(&stdout).expect("a first line");
-            let first = now_ns() - began;
-            drop((cli.stdin, stdout));
-            let _status = cli.child.wait();
-            milliseconds(first)
-        })
-        .collect();
+    let (mut firsts, mut mains, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let began = now_ns();
+        let (mut cli, stdout) = form.start(program).expect("the CLI starts");
+        first_line(&stdout).expect("a first line");
+        firsts.push(milliseconds(now_ns() - began));
+        drop((cli.stdin, stdout));
+        let _status = cli.child.wait();
+        ends.push(milliseconds(now_ns().saturating_sub(exit_ns(program).expect("the CLI's exit"))));
+        mains.push(milliseconds(main_ns(program).expect("the CLI's start").saturating_sub(began)));
+    }
     let cold = firsts.remove(0);
-    Report::default().with("cold_ms", cold).with("warm_ms", median(firsts))
+    Report::default()
+        .with("cold_ms", cold)
+        .with("warm_ms", median(firsts))
+        .with("main_ms", median(mains))
+        .with("done_ms", median(ends))
 }
 
 /// From SIGTERM to the exit of the leader.

@@ -6,6 +6,7 @@
 
 mod ends;
 mod helpers;
+mod steps;
 mod streams;
 
 use std::path::PathBuf;
@@ -53,7 +54,10 @@ fn main() {
             "latency" => streams::latency(&host, runs).await,
             "live" => streams::live(&host, runs).await,
             "start" => ends::start(&host).await,
+            "steps" => steps::measure(&host, false).await,
+            "steps-warmed-up" => steps::measure(&host, true).await,
             "turns" => streams::turns(&host, runs).await,
+            "unread" => streams::unread(&host).await,
             "stop" => ends::stop(&host).await,
             "hold" => ends::hold(&host).await,
             task => panic!("the library does not measure {task}"),

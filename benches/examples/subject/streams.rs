@@ -5,12 +5,15 @@ use std::io::{Read as _, Write as _};
 use teamster::Run;
 use teamster::event::Event;
 use teamster_benches::report::{Report, float, mebibytes, microseconds, milliseconds};
-use teamster_benches::scenario::READY;
+use teamster_benches::scenario::{READY, exit_ns};
 use teamster_benches::stamps::age_ns;
 use teamster_benches::usage::{cpu_ns, now_ns, peak_rss_kib, rss_kib};
 use tokio::sync::mpsc;
 
 use crate::{Host, helpers};
+
+/// How often to check whether the CLI has exited.
+const EXIT_CHECK: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// One run, to its end.
 pub(crate) async fn burst(host: &Host) -> Report {
@@ -62,14 +65,36 @@ pub(crate) async fn turns(host: &Host, turns: usize) -> Report {
         assert!(!result.is_error, "{:?}", result.error);
     }
     let (cpu, wall) = (cpu_ns() - cpu, now_ns() - began);
+    let descriptors = open_descriptors();
     session.close().await;
-    let descriptors = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     Report::default()
         .with("cpu_us", microseconds(cpu))
         .with("wall_ms", milliseconds(wall))
         .with("turns", float(turns as u64))
-        .with("descriptors", float(descriptors as u64))
+        .with("descriptors", descriptors)
         .with("peak_mib", mebibytes(peak_rss_kib()))
+}
+
+/// One run whose consumer reads nothing until the CLI has exited.
+pub(crate) async fn unread(host: &Host) -> Report {
+    let (cpu, began) = (cpu_ns(), now_ns());
+    let mut run = host.run();
+    while exit_ns(&host.cli).is_none_or(|exited| exited < began) {
+        tokio::time::sleep(EXIT_CHECK).await;
+    }
+    let mut texts = 0;
+    while let Some(event) = run.next().await {
+        texts += u64::from(matches!(event, Event::Text(_)));
+    }
+    Report::default()
+        .with("cpu_us", microseconds(cpu_ns() - cpu))
+        .with("wall_ms", milliseconds(now_ns() - began))
+        .with("events", float(texts))
+        .with("peak_mib", mebibytes(peak_rss_kib()))
+}
+
+fn open_descriptors() -> f64 {
+    float(std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64)
 }
 
 /// The age of each delta when the consumer has it, in runs at once.
@@ -101,12 +126,15 @@ pub(crate) async fn live(host: &Host, runs: usize) -> Report {
     for _ in 0..runs {
         all_ready.recv().await.expect("a live run");
     }
-    let took = now_ns() - began;
+    let (took, descriptors) = (now_ns() - began, open_descriptors());
     println!("ready");
     std::io::stdout().flush().expect("standard output");
     let _end = std::io::stdin().read_to_end(&mut Vec::new());
     drop(readers);
-    Report::default().with("ready_ms", milliseconds(took)).with("runs", float(runs as u64))
+    Report::default()
+        .with("ready_ms", milliseconds(took))
+        .with("descriptors", descriptors)
+        .with("runs", float(runs as u64))
 }
 
 async fn stay(mut run: Run, ready: mpsc::Sender<()>) {

@@ -3,7 +3,7 @@
 use std::borrow::{Borrow, Cow};
 use std::hash::{Hash, RandomState};
 
-use hashlink::LinkedHashMap;
+use hashlink::{LinkedHashMap, linked_hash_map};
 use serde_json::Value;
 
 use teamster_types::event::PermissionDenial;
@@ -52,13 +52,15 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
             self.bytes -= replaced.bytes;
         }
         self.bytes = self.bytes.saturating_add(bytes);
-        let mut removed = Vec::new();
-        while self.entries.len() > 1 && (self.entries.len() > self.max_entries || self.bytes > MAX_BYTES) {
-            let Some((oldest, entry)) = self.entries.pop_front() else { break };
-            self.bytes -= entry.bytes;
-            removed.push((oldest, entry.value));
-        }
-        removed
+        std::iter::from_fn(|| self.pop_excess()).collect()
+    }
+
+    /// Removes the oldest entry, if there are too many or they are too large.
+    fn pop_excess(&mut self) -> Option<(K, V)> {
+        let is_excess = self.entries.len() > 1 && (self.entries.len() > self.max_entries || self.bytes > MAX_BYTES);
+        let (oldest, entry) = if is_excess { self.entries.pop_front()? } else { return None };
+        self.bytes -= entry.bytes;
+        Some((oldest, entry.value))
     }
 
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
@@ -130,11 +132,18 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
 impl<K: Clone + Eq + Hash + AsRef<str>> Ids<K> {
     /// Adds an id. Returns whether it was not in the set.
     pub(crate) fn add(&mut self, id: K) -> bool {
-        let is_new = !self.contains(&id);
-        if is_new {
-            self.insert(id, (), 0);
-        }
-        is_new
+        self.add_and_count(id).is_some()
+    }
+
+    /// Adds an id. Returns the number of ids that were removed to make room; `None` if the id was in the set.
+    pub(crate) fn add_and_count(&mut self, id: K) -> Option<usize> {
+        let bytes = 2 * id.as_ref().len() + ENTRY_BYTES;
+        match self.entries.entry(id) {
+            linked_hash_map::Entry::Occupied(_) => return None,
+            linked_hash_map::Entry::Vacant(vacant) => vacant.insert(Entry { value: (), bytes }),
+        };
+        self.bytes = self.bytes.saturating_add(bytes);
+        Some(std::iter::from_fn(|| self.pop_excess()).count())
     }
 }
 

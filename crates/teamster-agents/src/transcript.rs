@@ -293,9 +293,8 @@ impl Transcript {
             return false;
         }
         if self.current_message.as_ref() != Some(&delta.message_id) {
-            if !self.emitted_messages.contains(&delta.message_id) {
-                self.forgotten_messages += self.emitted_messages.insert(delta.message_id.clone(), (), 0).len();
-            }
+            self.forgotten_messages +=
+                self.emitted_messages.add_and_count(delta.message_id.clone()).unwrap_or_default();
             self.current_message = Some(delta.message_id.clone());
         }
         true

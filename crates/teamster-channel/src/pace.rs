@@ -33,9 +33,16 @@ impl Pace {
         if at > now {
             return Err(at.saturating_duration_since(now));
         }
-        self.channel = Some(now + self.channel_interval);
-        self.set(chat, now + self.chat_interval, now);
+        self.called(chat, now);
         Ok(())
+    }
+
+    /// Counts the intervals from now: the reserved call is made now, later than it was reserved.
+    pub fn called(&mut self, chat: &str, now: Instant) {
+        let channel = now + self.channel_interval;
+        self.channel = Some(self.channel.map_or(channel, |at| at.max(channel)));
+        let next = self.chats.get(chat).map_or(now, |at| *at).max(now + self.chat_interval);
+        self.set(chat, next, now);
     }
 
     /// Permits no call of the chat, or of the channel, for a time.

@@ -154,15 +154,12 @@ fn replace(text: &str, placeholders: &Placeholders<'_>) -> String {
     while let Some((before, after)) = rest.split_once('{') {
         replaced.push_str(before);
         let found = after.split_once('}').and_then(|(name, after)| Some((value(name, placeholders)?, after)));
-        match found {
-            Some((value, after)) => {
-                replaced.push_str(&value);
-                rest = after;
-            }
-            None => {
-                replaced.push('{');
-                rest = after;
-            }
+        if let Some((value, after)) = found {
+            replaced.push_str(&value);
+            rest = after;
+        } else {
+            replaced.push('{');
+            rest = after;
         }
     }
     replaced.push_str(rest);

@@ -46,6 +46,7 @@
 //!   [`RunError::Tokio`]. Call [`Runtime::shutdown`] before the Tokio runtime ends, so that agents can exit by themselves.
 //! - **The supervisor process.** The first run starts the program of this process a second time, as a small supervisor that
 //!   kills the agents if this process dies. The library takes over at startup, before `main`, and `main` does not run there.
+//!   [`Runtime::warm_up`] starts it ahead of the first run.
 //! - **Libraries loaded by other programs** (`cdylib`, plugins, language bindings) cannot be started this way. They name a
 //!   supervisor program with [`Supervisor::program`], for example the command `teamster`.
 //! - **`panic = "abort"`** is supported: the supervisor kills the agents. With unwinding, a panic in an agent's code is an
@@ -109,5 +110,5 @@ pub mod stream {
 /// Supervision of processes: what the system allows, the ledger of live runs, limits of this process.
 pub mod supervision {
     pub use teamster_process::ledger;
-    pub use teamster_process::{Limitation, Signal, SupervisorError, limits, startup};
+    pub use teamster_process::{Limitation, Signal, SpawnError, SupervisorError, limits, startup};
 }

@@ -9,37 +9,58 @@ use anyhow::{Context, Result};
 use crate::bench::peers::sources;
 use crate::bench::results::{Measured, Results};
 use crate::bench::rows::Row;
-use crate::bench::{growth, machine, plot, prose, table, targets, warm};
+use crate::bench::{growth, machine, plot, prose, start, table, targets, warm};
 use crate::command::root;
 
 /// The width of lines in documents.
 const WIDTH: usize = 100;
 
-/// Writes the page and its plots.
+/// Writes the page and its plots. What was not measured here keeps its part of the page.
 pub(crate) fn write(rows: &[Row], results: &Results) -> Result<()> {
     let plots = root().join("docs/performance");
     fs::create_dir_all(&plots).with_context(|| format!("cannot create {}", plots.display()))?;
+    let page = root().join("docs/performance.md");
+    let earlier = fs::read_to_string(&page).unwrap_or_default();
     let mut text = prose::HEAD.to_owned();
     let machine = wrapped(&format!("The numbers below are of {}.", machine::description()));
-    let targets = targets::markdown(rows, results);
+    let targets = targets::markdown(rows, results, &earlier);
     let versions = wrapped(&versions()?);
     write!(text, "\n{machine}\n\n## The peers\n\n{versions}\n\n## Targets\n\n{targets}\n{}", prose::MISSED)?;
     for row in rows {
-        if let Some(measured) = results.load(row.name) {
-            text += &section(row, &measured, &plots.join(format!("{}.svg", row.name)))?;
+        text += &match results.load(row.name) {
+            Some(measured) => section(row, &measured, &plots.join(format!("{}.svg", row.name)))?,
+            None => part(&earlier, row.title).map(|part| format!("\n{part}")).unwrap_or_default(),
+        };
+    }
+    let latency = results.text(warm::NAME).map(|latency| format!("\n{}\n", latency.trim_end())).unwrap_or_default();
+    for (prose, measured) in [
+        (prose::START, start::section(results)),
+        (prose::WARM, latency),
+        (prose::GROWTH, growth::section(results, &plots)?),
+    ] {
+        if !measured.is_empty() {
+            write!(text, "\n{prose}{measured}")?;
+        } else if let Some(part) = part(&earlier, title(prose)) {
+            write!(text, "\n{part}")?;
         }
     }
-    if let Some(latency) = results.text(warm::NAME) {
-        write!(text, "\n{}\n{}\n", prose::WARM, latency.trim_end())?;
-    }
-    let growth = growth::section(results, &plots)?;
-    if !growth.is_empty() {
-        write!(text, "\n{}{growth}", prose::GROWTH)?;
-    }
-    let page = root().join("docs/performance.md");
     fs::write(&page, text).with_context(|| format!("cannot write {}", page.display()))?;
     println!("wrote {}", page.display());
     Ok(())
+}
+
+/// Returns the title of a part.
+fn title(part: &str) -> &str {
+    part.lines().next().unwrap_or_default().trim_start_matches("## ")
+}
+
+/// Returns a part of a page, with its heading.
+fn part<'a>(page: &'a str, title: &str) -> Option<&'a str> {
+    let heading = format!("## {title}\n");
+    let (before, _) = page.split_once(&format!("\n{heading}"))?;
+    let part = page.get(before.len() + 1..)?;
+    let end = part.get(heading.len()..)?.find("\n## ").map_or(part.len(), |end| heading.len() + end);
+    part.get(..end)
 }
 
 fn section(row: &Row, measured: &Measured, plot: &Path) -> Result<String> {
@@ -102,6 +123,15 @@ mod tests {
         let text = wrapped(&"word ".repeat(50));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH && !line.ends_with(' ')), "{text}");
         assert_eq!(text.split_whitespace().count(), 50);
+    }
+
+    #[test]
+    fn a_part_of_a_page_ends_at_the_next_heading_of_its_level() {
+        let page = "# Page\n\n## One\n\ntext\n\n### Below\n\nmore\n\n## Two\n\nlast\n";
+        assert_eq!(part(page, "One"), Some("## One\n\ntext\n\n### Below\n\nmore\n"));
+        assert_eq!(part(page, "Two"), Some("## Two\n\nlast\n"));
+        assert_eq!(part(page, "Below"), None);
+        assert_eq!(title("## Two\n\nlast\n"), "Two");
     }
 
     #[test]

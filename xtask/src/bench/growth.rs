@@ -14,102 +14,146 @@ use crate::bench::rows::Row;
 use crate::bench::statistics::number;
 use crate::bench::subjects::{COMMAND, LIBRARY, Subject};
 
-/// A kind of work in growing amounts.
-struct Axis {
+/// Work in growing amounts.
+struct Work {
     name: &'static str,
-    title: &'static str,
-    /// The work.
+    /// What grows.
     x: &'static str,
     task: &'static str,
-    metric: &'static str,
-    y: &'static str,
     subjects: &'static [Subject],
     points: &'static [u32],
     scenario: fn(u32) -> Value,
-    /// The work is runs at once, or turns, and not in the scenario.
+    /// The amount is that of runs at once, or of turns, and not in the scenario.
     is_runs: bool,
 }
 
+/// What a kind of work costs.
+struct Axis {
+    name: &'static str,
+    title: &'static str,
+    work: &'static Work,
+    metric: &'static str,
+    y: Cost,
+}
+
+#[derive(Clone, Copy)]
+enum Cost {
+    Cpu,
+    PeakMemory,
+    LiveMemory,
+    Descriptors,
+}
+
+const EVENTS: Work = Work {
+    name: "events",
+    x: "deltas",
+    task: "burst",
+    subjects: &[LIBRARY, COMMAND],
+    points: &[2_000, 20_000, 200_000, 2_000_000],
+    scenario: |deltas| json!({ "deltas": deltas }),
+    is_runs: false,
+};
+const LINE: Work = Work {
+    name: "line",
+    x: "bytes",
+    task: "burst",
+    subjects: &[LIBRARY, COMMAND],
+    points: &[16_384, 163_840, 1_638_400, 16_384_000],
+    scenario: |bytes| json!({ "deltas": 2, "tools": 1, "tool_bytes": bytes }),
+    is_runs: false,
+};
+const LIVE: Work = Work {
+    name: "live",
+    x: "runs",
+    task: "live",
+    subjects: &[LIBRARY],
+    points: &[1, 10, 100, 500],
+    scenario: |_| json!({ "deltas": 200, "wait": true }),
+    is_runs: true,
+};
+const TURNS: Work = Work {
+    name: "turns",
+    x: "turns",
+    task: "turns",
+    subjects: &[LIBRARY],
+    points: &[10, 100, 1_000, 10_000],
+    scenario: |_| json!({ "deltas": 20 }),
+    is_runs: true,
+};
+const TOOLS: Work = Work {
+    name: "tools",
+    x: "calls",
+    task: "burst",
+    subjects: &[LIBRARY, COMMAND],
+    points: &[10, 100, 1_000, 10_000],
+    scenario: |tools| json!({ "deltas": 2, "tools": tools, "tool_bytes": 64, "tools_overlap": true }),
+    is_runs: false,
+};
+const UNREAD: Work = Work {
+    name: "unread",
+    x: "deltas",
+    task: "unread",
+    subjects: &[LIBRARY],
+    points: &[2_000, 20_000, 200_000, 2_000_000],
+    scenario: |deltas| json!({ "deltas": deltas }),
+    is_runs: false,
+};
+const ANSWER: Work = Work {
+    name: "answer",
+    x: "pieces of 4 KiB",
+    task: "burst",
+    subjects: &[LIBRARY, COMMAND],
+    points: &[4, 40, 400, 4_000],
+    scenario: |pieces| json!({ "deltas": pieces, "text_bytes": 4096 }),
+    is_runs: false,
+};
+
+const WORK: &[&Work] = &[&EVENTS, &LINE, &LIVE, &TURNS, &TOOLS, &UNREAD, &ANSWER];
+
+const fn axis(name: &'static str, title: &'static str, work: &'static Work, metric: &'static str, y: Cost) -> Axis {
+    Axis { name, title, work, metric, y }
+}
+
 const AXES: &[Axis] = &[
-    Axis {
-        name: "events",
-        title: "Deltas of a run",
-        x: "deltas",
-        task: "burst",
-        metric: "cpu_us",
-        y: "CPU, µs",
-        subjects: &[LIBRARY, COMMAND],
-        points: &[2_000, 20_000, 200_000, 2_000_000],
-        scenario: |deltas| json!({ "deltas": deltas }),
-        is_runs: false,
-    },
-    Axis {
-        name: "line",
-        title: "Bytes of a line",
-        x: "bytes",
-        task: "burst",
-        metric: "cpu_us",
-        y: "CPU, µs",
-        subjects: &[LIBRARY, COMMAND],
-        points: &[16_384, 163_840, 1_638_400, 16_384_000],
-        scenario: |bytes| json!({ "deltas": 2, "tools": 1, "tool_bytes": bytes }),
-        is_runs: false,
-    },
-    Axis {
-        name: "live",
-        title: "Live runs",
-        x: "runs",
-        task: "live",
-        metric: "total_mib",
-        y: "memory of host and helpers, MiB",
-        subjects: &[LIBRARY],
-        points: &[1, 10, 100, 500],
-        scenario: |_| json!({ "deltas": 200, "wait": true }),
-        is_runs: true,
-    },
-    Axis {
-        name: "turns",
-        title: "Turns of a session: CPU",
-        x: "turns",
-        task: "turns",
-        metric: "cpu_us",
-        y: "CPU, µs",
-        subjects: &[LIBRARY],
-        points: &[10, 100, 1_000, 10_000],
-        scenario: |_| json!({ "deltas": 20 }),
-        is_runs: true,
-    },
-    Axis {
-        name: "turns-memory",
-        title: "Turns of a session: memory",
-        x: "turns",
-        task: "turns",
-        metric: "peak_mib",
-        y: "peak memory, MiB",
-        subjects: &[LIBRARY],
-        points: &[10, 100, 1_000, 10_000],
-        scenario: |_| json!({ "deltas": 20 }),
-        is_runs: true,
-    },
-    Axis {
-        name: "tools",
-        title: "Tool calls that are open at once",
-        x: "calls",
-        task: "burst",
-        metric: "cpu_us",
-        y: "CPU, µs",
-        subjects: &[LIBRARY, COMMAND],
-        points: &[10, 100, 1_000, 10_000],
-        scenario: |tools| json!({ "deltas": 2, "tools": tools, "tool_bytes": 64, "tools_overlap": true }),
-        is_runs: false,
-    },
+    axis("events", "Deltas of a run", &EVENTS, "cpu_us", Cost::Cpu),
+    axis("line", "Bytes of a line", &LINE, "cpu_us", Cost::Cpu),
+    axis("live", "Live runs: memory", &LIVE, "total_mib", Cost::LiveMemory),
+    axis("live-descriptors", "Live runs: descriptors", &LIVE, "descriptors", Cost::Descriptors),
+    axis("turns", "Turns of a session: CPU", &TURNS, "cpu_us", Cost::Cpu),
+    axis("turns-memory", "Turns of a session: memory", &TURNS, "peak_mib", Cost::PeakMemory),
+    axis("turns-descriptors", "Turns of a session: descriptors", &TURNS, "descriptors", Cost::Descriptors),
+    axis("tools", "Tool calls that are open at once", &TOOLS, "cpu_us", Cost::Cpu),
+    axis("unread", "Retained events, read after the run: CPU", &UNREAD, "cpu_us", Cost::Cpu),
+    axis("unread-memory", "Retained events, read after the run: memory", &UNREAD, "peak_mib", Cost::PeakMemory),
+    axis("answer", "Retained text of an answer: CPU", &ANSWER, "cpu_us", Cost::Cpu),
+    axis("answer-memory", "Retained text of an answer: memory", &ANSWER, "peak_mib", Cost::PeakMemory),
 ];
+
+impl Cost {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU, µs",
+            Self::PeakMemory => "peak memory, MiB",
+            Self::LiveMemory => "memory of host and helpers, MiB",
+            Self::Descriptors => "open descriptors of the host",
+        }
+    }
+
+    /// Returns the heading of the cost of one unit of work, and its scale.
+    fn of_one(self) -> (&'static str, f64) {
+        match self {
+            Self::Cpu => ("for one, ns", 1000.0),
+            Self::PeakMemory | Self::LiveMemory => ("for one, KiB", 1024.0),
+            Self::Descriptors => ("for one", 1.0),
+        }
+    }
+}
 
 /// Measures all axes.
 pub(crate) fn measure(bench: &Bench<'_>, rounds: u32, results: &Results) -> Result<()> {
-    for axis in AXES {
-        for point in axis.points {
-            results.save(&axis.key(*point), &bench.measure(&axis.row(*point), rounds)?)?;
+    for work in WORK {
+        for point in work.points {
+            results.save(&work.key(*point), &bench.measure(&work.row(*point), rounds)?)?;
         }
     }
     Ok(())
@@ -119,18 +163,19 @@ pub(crate) fn measure(bench: &Bench<'_>, rounds: u32, results: &Results) -> Resu
 pub(crate) fn section(results: &Results, plots: &Path) -> Result<String> {
     let mut text = String::new();
     for axis in AXES {
-        let measured: Vec<Line> = axis.subjects.iter().filter_map(|subject| axis.line(*subject, results)).collect();
+        let measured: Vec<Line> =
+            axis.work.subjects.iter().filter_map(|subject| axis.line(*subject, results)).collect();
         if measured.is_empty() {
             continue;
         }
         let file = format!("growth-{}.svg", axis.name);
-        lines(&measured, axis.title, (axis.x, axis.y), &plots.join(&file))?;
+        lines(&measured, axis.title, (axis.work.x, axis.y.title()), &plots.join(&file))?;
         write!(text, "\n### {}\n\n{}\n![{}](performance/{file})\n", axis.title, axis.table(&measured), axis.title)?;
     }
     Ok(text)
 }
 
-impl Axis {
+impl Work {
     fn key(&self, point: u32) -> String {
         format!("growth-{}-{point}", self.name)
     }
@@ -138,7 +183,7 @@ impl Axis {
     fn row(&self, point: u32) -> Row {
         Row {
             name: self.name,
-            title: self.title,
+            title: "",
             about: "",
             form: Form::Claude,
             task: self.task,
@@ -150,22 +195,24 @@ impl Axis {
             left_out: &[],
         }
     }
+}
 
+impl Axis {
     fn line(&self, subject: Subject, results: &Results) -> Option<Line> {
-        let median = |point: u32| Some(results.load(&self.key(point))?.spread(subject.name, self.metric)?.median);
+        let median = |point: u32| Some(results.load(&self.work.key(point))?.spread(subject.name, self.metric)?.median);
         let points =
-            self.points.iter().filter_map(|point| Some((f64::from(*point), median(*point)?))).collect::<Vec<_>>();
+            self.work.points.iter().filter_map(|point| Some((f64::from(*point), median(*point)?))).collect::<Vec<_>>();
         (points.len() > 1).then(|| Line { name: subject.name.replace('`', ""), points })
     }
 
     /// A table with a line for each amount of work.
     fn table(&self, measured: &[Line]) -> String {
-        let (unit, scale) = if self.y.contains("MiB") { ("KiB", 1024.0) } else { ("ns", 1000.0) };
+        let (of_one, scale) = self.y.of_one();
         let heads: Vec<String> =
-            measured.iter().map(|line| format!(" {}: {} | for one, {unit} |", line.name, self.y)).collect();
+            measured.iter().map(|line| format!(" {}: {} | {of_one} |", line.name, self.y.title())).collect();
         let heads = heads.concat();
-        let mut text = format!("| {} |{heads}\n| --: |{}\n", self.x, " --: | --: |".repeat(measured.len()));
-        for (shown, point) in self.points.iter().map(|point| (point, f64::from(*point))) {
+        let mut text = format!("| {} |{heads}\n| --: |{}\n", self.work.x, " --: | --: |".repeat(measured.len()));
+        for (shown, point) in self.work.points.iter().map(|point| (point, f64::from(*point))) {
             let cells = measured.iter().map(|line| match line.at(point) {
                 Some(value) => format!(" {} | {} |", number(value), number(value * scale / point)),
                 None => " – | – |".to_owned(),
@@ -183,8 +230,15 @@ mod tests {
 
     #[test]
     fn work_grows_in_steps_of_ten_or_less() {
+        for work in WORK {
+            assert!(work.points.windows(2).all(|pair| pair[0] < pair[1] && pair[1] <= 10 * pair[0]), "{}", work.name);
+        }
+    }
+
+    #[test]
+    fn every_axis_shows_work_that_is_measured() {
         for axis in AXES {
-            assert!(axis.points.windows(2).all(|pair| pair[0] < pair[1] && pair[1] <= 10 * pair[0]), "{}", axis.name);
+            assert!(WORK.iter().any(|work| work.name == axis.work.name), "{}", axis.name);
         }
     }
 

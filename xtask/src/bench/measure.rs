@@ -23,6 +23,11 @@ const LIMIT: Duration = Duration::from_mins(2);
 /// Builds what is measured, for release.
 pub(crate) fn build() -> Result<()> {
     run_command(cargo(&["build", "--release", "--quiet", "--package", "teamster-cli", "--bin", "teamster"]))?;
+    build_examples()
+}
+
+/// Builds what is measured besides the command.
+pub(crate) fn build_examples() -> Result<()> {
     run_command(cargo(&["build", "--release", "--quiet", "--package", "teamster-benches", "--examples"]))
 }
 

@@ -23,10 +23,14 @@ pub(crate) enum Language {
 }
 
 impl Peers {
+    /// Returns the peers as they are. What is measured without them does not wait for their installation.
+    pub(crate) fn absent() -> Self {
+        Self { directory: root().join("target/bench-peers"), missing: Vec::new() }
+    }
+
     /// Installs what is pinned in `benches/peers`, unless it is installed.
     pub(crate) fn install() -> Self {
-        let directory = root().join("target/bench-peers");
-        let mut peers = Self { directory, missing: Vec::new() };
+        let mut peers = Self::absent();
         for language in [Language::Node, Language::Python] {
             if let Err(error) = peers.install_language(language) {
                 eprintln!("{language:?} peers are left out: {error:#}");

@@ -21,6 +21,7 @@ cargo xtask bench compare                      # everything; installs the peers 
 cargo xtask bench compare --quick              # two rounds
 cargo xtask bench compare --only burst-claude  # one row; the others keep their last results
 cargo xtask bench compare --page-only          # writes this page from the last results
+cargo xtask bench start                        # the steps of a start and of an end
 cargo xtask bench growth                       # what ten times the work costs
 cargo xtask bench count                        # instructions, against a baseline (needs valgrind)
 cargo xtask latency                            # a warm turn against a new process, with the real CLIs
@@ -46,13 +47,26 @@ Parsing and the system are what the floor has too. The rest is the price of an e
 message and its place in the order are checked, and it changes threads or tasks once.
 
 `codex exec` writes no deltas. Each of the 200,000 lines is a message of its own, with an id that is remembered in case the
-run is retried. In the profile before the linked hash map, these ids were 31 % of all samples.
+run is retried. In the profile before the linked hash map, these ids were 31 % of all samples. A message was parsed twice then;
+now it is parsed once.
 ";
 
 pub(crate) const WARM: &str = "\
 ## A warm turn against a new process
 
 `cargo xtask latency` measures this with the real CLIs and a local model provider.
+";
+
+pub(crate) const START: &str = "\
+## The steps of a start and of an end
+
+`cargo xtask bench start` measures the library on one thread. The driver logs its steps, and the program `subject` notes their
+times. The tables show medians: of 40 later runs in a process, and of the first run in each process. Steps that do not wait for
+each other overlap.
+
+The only process that a start needs besides the CLI is a keeper, which the supervisor forks; files are written meanwhile. The
+supervisor starts with the first run, or ahead of it by `Runtime::warm_up`. The first run in a process is also slower because
+its code and its threads are used for the first time.
 ";
 
 pub(crate) const GROWTH: &str = "\

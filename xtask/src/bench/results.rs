@@ -21,6 +21,14 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// Adds the samples and failures of further rounds.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (subject, samples) in other.samples {
+            self.samples.entry(subject).or_default().extend(samples);
+        }
+        self.failures.extend(other.failures);
+    }
+
     /// Returns the spread of a number of a subject.
     pub(crate) fn spread(&self, subject: &str, metric: &str) -> Option<Spread> {
         Spread::of(self.samples.get(subject)?.iter().filter_map(|sample| sample.get(metric).copied()))

@@ -122,15 +122,16 @@ const TARGETS: &[Target] = &[
     target("a line of 16 MiB: at most 3 times its size", "tool-16m", LIBRARY, "peak_mib", Bound::AtMost(48.0)),
 ];
 
-/// Returns the targets as Markdown.
-pub(crate) fn markdown(rows: &[Row], results: &Results) -> String {
+/// Returns the targets as Markdown. Targets whose rows were not measured here keep their lines of the earlier page.
+pub(crate) fn markdown(rows: &[Row], results: &Results, earlier: &str) -> String {
     let mut text = "| target | measured | met |\n| --- | --: | --- |\n".to_owned();
     for target in TARGETS {
         let Some(row) = rows.iter().find(|row| row.name == target.row) else { continue };
         let judged = results.load(row.name).and_then(|measured| target.judge(row, &measured));
-        let (measured, met) = judged.unwrap_or_else(|| ("–".to_owned(), "not measured"));
-        let cells = [target.promise, &measured, met];
-        text += &line(&cells);
+        text += &match judged {
+            Some((measured, met)) => line(&[target.promise, &measured, met]),
+            None => target.line_of(earlier).unwrap_or_else(|| line(&[target.promise, "–", "not measured"])),
+        };
     }
     text
 }
@@ -140,6 +141,12 @@ fn line(cells: &[&str]) -> String {
 }
 
 impl Target {
+    /// Returns the target's line of a page.
+    fn line_of(&self, page: &str) -> Option<String> {
+        let start = format!("| {} | ", self.promise);
+        page.lines().find(|line| line.starts_with(&start)).map(|line| format!("{line}\n"))
+    }
+
     fn judge(&self, row: &Row, measured: &Measured) -> Option<(String, &'static str)> {
         let median = |subject: Subject| Some(measured.spread(subject.name, self.metric)?.median);
         let ours = median(self.subject)?;

@@ -43,6 +43,7 @@ fn long_help_is_complete() {
     }
 }
 
+#[cfg(feature = "serve")]
 #[test]
 fn the_command_lists_its_subcommands() {
     assert_snapshot!(help_or_error(&["--help"]), @r"

@@ -177,9 +177,10 @@ fn summary(request: &Request) -> Printable {
         let input = request.request.get("input").map(Value::to_string).unwrap_or_default();
         printable!("wants to use {} {}", Printable::exact(text("toolName")), Printable::exact(&input))
     };
-    let until = request.deadline.as_deref().map_or_else(Printable::default, |deadline| {
-        printable!(" until {}", Printable::exact(deadline))
-    });
+    let until = request
+        .deadline
+        .as_deref()
+        .map_or_else(Printable::default, |deadline| printable!(" until {}", Printable::exact(deadline)));
     let head = printable!(
         "{}  conversation {}{}",
         Printable::exact(&request.id),

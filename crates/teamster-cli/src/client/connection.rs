@@ -64,7 +64,9 @@ impl ClientError {
         match self {
             Self::NoToken { .. } => Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into()),
             Self::Unreachable { .. } => Some("start it: teamster serve; or name it with --server URL".into()),
-            Self::Refused { status: 401, .. } => Some(printable!("set {} to a token of this gateway", variables::GATEWAY_TOKEN)),
+            Self::Refused { status: 401, .. } => {
+                Some(printable!("set {} to a token of this gateway", variables::GATEWAY_TOKEN))
+            }
             _ => None,
         }
     }
@@ -120,7 +122,8 @@ impl Connection {
         };
         // An error means that another provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
+        let client =
+            Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
         let client = client.map_err(|source| ClientError::Unreachable { server: server.clone(), source })?;
         Ok(Self { client, server: url, token })
     }
@@ -195,9 +198,10 @@ impl Connection {
 }
 
 fn stored_token(args: &ServerArgs) -> Result<String, ClientError> {
-    let directory = args.data_dir.clone().or_else(|| {
-        SystemInputs.variable_os("TEAMSTER_DATA_DIR").filter(|path| !path.is_empty()).map(PathBuf::from)
-    });
+    let directory = args
+        .data_dir
+        .clone()
+        .or_else(|| SystemInputs.variable_os("TEAMSTER_DATA_DIR").filter(|path| !path.is_empty()).map(PathBuf::from));
     let directory = directory.or_else(|| data_dir::default_directory(&SystemInputs));
     let Some(directory) = directory else {
         let source = io::Error::new(io::ErrorKind::NotFound, "HOME is not set");

@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn events_of_the_gateway_and_of_agents_are_read() {
-        let queued = parse(r#"{"seq":1,"turnId":"t","at":"x","type":"turn_queued","messageId":"m","author":"a","text":"hi"}"#);
+        let queued =
+            parse(r#"{"seq":1,"turnId":"t","at":"x","type":"turn_queued","messageId":"m","author":"a","text":"hi"}"#);
         let queued = queued.unwrap();
         assert_eq!((queued.seq, queued.turn.as_deref()), (1, Some("t")));
         assert!(matches!(queued.event, LogBody::Gateway(GatewayEvent::TurnQueued { .. })));

@@ -174,11 +174,7 @@ fn ids(conversation: &str, accepted: &Accepted, output: Format) -> Result<u8, Cl
             json!({ "conversationId": conversation, "messageId": message_id, "turnId": turn_id, "seq": seq });
         crate::render::write_document(&document.to_string(), &mut std::io::stdout())
     } else {
-        let text = printable!(
-            "conversation {}\nturn {}",
-            Printable::exact(conversation),
-            Printable::exact(turn_id)
-        );
+        let text = printable!("conversation {}\nturn {}", Printable::exact(conversation), Printable::exact(turn_id));
         text.write_line(&mut anstream::stdout())
     };
     written.map_err(ClientError::Output).map(|()| exit::SUCCESS)

@@ -90,7 +90,12 @@ fn text(event: GatewayEvent) -> Option<Printable> {
         }
         GatewayEvent::TurnEdited { text } => printable!("> changed to: {}", Printable::message(&text)),
         GatewayEvent::TurnRetrying { attempt, delay_ms, code } => {
-            printable!("[attempt {} failed ({}); the next in {} s]", attempt, Printable::exact(&code), delay_ms.div_ceil(1000))
+            printable!(
+                "[attempt {} failed ({}); the next in {} s]",
+                attempt,
+                Printable::exact(&code),
+                delay_ms.div_ceil(1000)
+            )
         }
         GatewayEvent::TurnPaused { until } => printable!("[paused until {}]", Printable::exact(&until)),
         GatewayEvent::TurnResumed => "[the pause has ended]".into(),

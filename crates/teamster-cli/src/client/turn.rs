@@ -109,7 +109,12 @@ impl TurnDisplay {
             GatewayEvent::TurnRetrying { attempt, delay_ms, code } => {
                 self.held.clear();
                 let seconds = delay_ms.div_ceil(1000);
-                printable!("attempt {} failed ({}); the next follows in {} s", attempt, Printable::exact(&code), seconds)
+                printable!(
+                    "attempt {} failed ({}); the next follows in {} s",
+                    attempt,
+                    Printable::exact(&code),
+                    seconds
+                )
             }
             GatewayEvent::TurnPaused { until } => {
                 self.held.clear();

@@ -137,7 +137,9 @@ fn target<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
 fn kind(property: &Value, value: &Value, item: Option<&Value>) -> String {
     let is_duration = value.get("examples").is_some();
     let text = value.get("type").map(|kind| match kind {
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("").to_owned(),
+        Value::Array(kinds) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("").to_owned()
+        }
         other => other.as_str().unwrap_or_default().to_owned(),
     });
     match text.as_deref() {

@@ -38,9 +38,7 @@ pub(super) fn read(
 ) -> ServeSection {
     let at = value.span().start;
     let Parsed { mut table, places, problems: found, .. } = teamster_gateway::config::file::read(value);
-    problems.extend(
-        found.into_iter().map(|found| Invalid { at: found.at.unwrap_or(at), problem: found.problem }),
-    );
+    problems.extend(found.into_iter().map(|found| Invalid { at: found.at.unwrap_or(at), problem: found.problem }));
     table.resolve_paths(file.parent().unwrap_or(Path::new("/")), home);
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let lines = places.into_iter().map(|(key, at)| (key, line(at))).collect();

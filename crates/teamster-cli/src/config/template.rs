@@ -107,7 +107,8 @@ mod tests {
 
         let is_entry = |line: &&str| line.starts_with("# [") || line.starts_with("# ") && line.contains(" = ");
         let entries: Vec<&str> = SERVE.lines().filter(is_entry).map(|line| line.trim_start_matches("# ")).collect();
-        let file = parse(Path::new("/c"), entries.join("\n").as_bytes(), Owner::User, Some(&[]), &TestInputs::default());
+        let file =
+            parse(Path::new("/c"), entries.join("\n").as_bytes(), Owner::User, Some(&[]), &TestInputs::default());
         assert!(file.problems.is_empty(), "{:?}", file.problems);
         let keys = crate::config::schema::serve_keys();
         let is_missing = |key: &&String| !file.serve.lines.contains_key(&key.replace("[]", "0"));

@@ -19,6 +19,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: Option<String>,
 
+    /// A proxy in front of the gateway ends TLS
+    ///
+    /// Then the gateway may listen beyond this machine without a certificate of its own. Clients must not be able to reach
+    /// it past the proxy.
+    #[arg(long)]
+    pub(crate) behind_proxy: bool,
+
     /// Keep the store, attachments and the first token here
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) data_dir: Option<PathBuf>,

@@ -85,8 +85,9 @@ fn host(file: &Path) -> io::Result<String> {
     }
     let name = Uuid::new_v4().to_string();
     let partial = file.with_extension("partial");
-    fs::write(&partial, format!("{name}\n"))?;
-    File::open(&partial)?.sync_all()?;
+    let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    written.write_all(format!("{name}\n").as_bytes())?;
+    written.sync_all()?;
     fs::rename(&partial, file)?;
     Ok(name)
 }

@@ -41,10 +41,12 @@ pub(super) fn write(
         Access::File(file) => printable!("in {}", home_relative(file)),
     };
     row("token", &token).write_line(out)?;
-    let version = agent.version.as_deref().map_or_else(Printable::default, |version| {
-        printable!(" {}", Printable::exact(version))
-    });
-    let program = agent.program.as_deref().map_or_else(Printable::default, |path| printable!(" ({})", home_relative(path)));
+    let version = agent
+        .version
+        .as_deref()
+        .map_or_else(Printable::default, |version| printable!(" {}", Printable::exact(version)));
+    let program =
+        agent.program.as_deref().map_or_else(Printable::default, |path| printable!(" ({})", home_relative(path)));
     row("agent", &printable!("{}{}{}", Printable::exact(&agent.agent), version, program)).write_line(out)?;
     row("directory", &home_relative(&config.turn.directory)).write_line(out)?;
     if config.turn.permission == PermissionMode::Full {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use teamster::backend::{Backend, BackendConfig, BackendError, variables};
 use teamster::request::RunRequest;
 use teamster::{Inspection, Registry, Runtime};
+use teamster_gateway::config::Config;
 use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
 
 use super::data_dir;
@@ -37,7 +38,7 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
     });
     match built {
         Ok(serve) if problems.is_empty() => {
-            let runtime = Arc::new(runtime(values.registry.clone()));
+            let runtime = Arc::new(runtime(values.registry.clone(), &serve.config));
             let token = inputs.variable(variables::GATEWAY_TOKEN).filter(|token| !token.is_empty());
             Ok(ServePlan { serve, runtime, token })
         }
@@ -67,9 +68,9 @@ fn no_directory() -> ConfigError {
 /// Returns the values as a table with absolute paths. Those of the file are absolute already.
 fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, ConfigError> {
     let mut table = values.table()?;
-    let base = inputs.working_directory().map_err(|error| {
-        ConfigError::Serve(format!("the working directory cannot be used: {error}"))
-    })?;
+    let base = inputs
+        .working_directory()
+        .map_err(|error| ConfigError::Serve(format!("the working directory cannot be used: {error}")))?;
     table.directory.get_or_insert_with(|| base.clone());
     let home = inputs.variable("HOME").map(PathBuf::from);
     table.resolve_paths(&base, home.as_deref().map(Path::new));
@@ -77,8 +78,10 @@ fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, Confi
 }
 
 /// Returns the runtime of the agents. They do not get the gateway's own secrets.
-fn runtime(registry: Registry) -> Runtime {
-    let own = [variables::GATEWAY_TOKEN, variables::DISCORD_TOKEN];
+fn runtime(registry: Registry, config: &Config) -> Runtime {
+    let mut own = vec![variables::GATEWAY_TOKEN, variables::DISCORD_TOKEN];
+    own.extend(config.hooks.iter().filter_map(|hook| hook.secret_env.as_deref()));
+    own.extend(config.webhooks.iter().flat_map(|webhook| &webhook.secret_envs).map(String::as_str));
     let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == *own));
     Runtime::builder().registry(registry).environment(environment).build()
 }

@@ -1,13 +1,18 @@
 //! Starts a gateway, serves until a signal, and stops it.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster::Inspection;
+use teamster_channel::Channel;
+use teamster_gateway::access::{FirstToken, Secret, first_token};
+use teamster_gateway::channels::{self, WebhookChannel};
 use teamster_gateway::config::file::Serve;
+use teamster_gateway::hooks::Hooks;
+use teamster_gateway::http::{self, Protection, ProtectionOptions, Server, ServerOptions};
 use teamster_gateway::{Clock, Gateway, Parts, Running};
 use teamster_store::{HostId, SqliteOptions, SqliteStore};
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -20,8 +25,8 @@ use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::signals::Signals;
 
-/// What the end of a shutdown may take beyond its limit: killed agents are reaped, and the store is closed.
-const SHUTDOWN_MARGIN: Duration = Duration::from_secs(10);
+/// What the end of a shutdown may take beyond its limit: killed agents are reaped, and answers are delivered.
+const SHUTDOWN_MARGIN: Duration = Duration::from_secs(15);
 
 /// Checks what a start needs, and starts nothing. Returns the exit code.
 pub(super) async fn check(mut plan: ServePlan) -> u8 {
@@ -30,11 +35,19 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
         Err(code) => return code,
     };
     let Serve { config, store, .. } = &plan.serve;
+    let hooks = Hooks::new(config.hooks.clone(), Clock::system());
+    if let Err(error) = hooks.check() {
+        return fail(&Printable::error(&error));
+    }
+    if let Some(Err(error)) = plan.token.as_deref().map(Secret::fixed) {
+        return fail(&printable!("TEAMSTER_TOKEN: {}", Printable::error(&error)));
+    }
     let version = agent.version.as_deref().unwrap_or("of an unknown version");
     let lines = [
         printable!("the configuration is valid"),
         printable!("agent        {} {}", Printable::exact(&agent.agent), Printable::exact(version)),
         printable!("rules        {}", config.rules.len()),
+        printable!("hooks        {}", config.hooks.len()),
         printable!("webhooks     {}", config.webhooks.len()),
         printable!("listen       {}", Printable::exact(&config.listen.to_string())),
         printable!("store        {}", home_relative(store)),
@@ -62,22 +75,15 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(lock) => lock,
         Err(error) => return fail(&Printable::error(&error)),
     };
-    let listener = match TcpListener::bind(config.listen).await {
-        Ok(listener) => listener,
-        Err(error) => {
-            let address = config.listen.to_string();
-            return fail(&printable!("cannot listen on {}: {}", Printable::exact(&address), Printable::error(&error)));
-        }
-    };
     let store = match SqliteStore::open(&plan.serve.store, SqliteOptions::default()).await {
         Ok(store) => store,
         Err(error) => return fail(&Printable::error(&error)),
     };
     let runtime = Arc::clone(&plan.runtime);
     let timeout = config.timing.shutdown_timeout + SHUTDOWN_MARGIN;
-    let code = match start(&plan, store.clone(), &lock.host, listener, &agent).await {
-        Ok(server) => until_stopped(&mut signals, server, timeout).await,
-        Err(error) => fail(&error),
+    let code = match start(&plan, store.clone(), &lock.host, &agent).await {
+        Ok(started) => until_stopped(&mut signals, started, timeout).await,
+        Err(error) => fail(&Printable::error(&*error)),
     };
     runtime.shutdown().await;
     store.close().await;
@@ -85,9 +91,9 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
 }
 
 /// What runs.
-struct Server {
+struct Started {
     running: Running,
-    http: JoinHandle<std::io::Result<()>>,
+    server: JoinHandle<()>,
 }
 
 /// Starts the gateway, and prints how to use it.
@@ -95,62 +101,58 @@ async fn start(
     plan: &ServePlan,
     store: SqliteStore,
     host: &str,
-    listener: TcpListener,
     agent: &Inspection,
-) -> Result<Server, Printable> {
+) -> Result<Started, Box<dyn Error + Send + Sync>> {
     let config = plan.serve.config.clone();
+    let fixed_token = plan.token.as_deref().map(Secret::fixed).transpose()?;
+    let webhooks = channels::webhooks(&config.webhooks)?;
+    let as_channel = |channel: &Arc<WebhookChannel>| Arc::clone(channel) as Arc<dyn Channel>;
+    // The address is taken before a turn can run.
+    let server = Server::bind(&config).await?;
     let gateway = Gateway::new(Parts {
         config: config.clone(),
         store: Arc::new(store),
         runtime: Arc::clone(&plan.runtime),
-        channels: Vec::new(),
+        channels: webhooks.iter().map(as_channel).collect(),
         host: HostId::new(host.to_owned()),
         clock: Clock::system(),
     });
-    let address = listener.local_addr().map_err(|error| Printable::error(&error))?;
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let token = interim_token(plan).map_err(|error| Printable::error(&error))?;
-    let running = gateway.start().await.map_err(|error| Printable::error(&error))?;
-    let http = tokio::spawn(teamster_gateway::http::serve_interim(gateway, listener, token));
-    let file = data_dir::token_file(&config.data_dir);
-    let access = if plan.token.is_some() { Access::Fixed } else { Access::File(&file) };
-    let url = format!("{scheme}://{address}");
+    let has_fixed_token = fixed_token.is_some();
+    let options = ProtectionOptions { listen: server.address(), fixed_token };
+    let protection = Protection::new(gateway.clone(), options)?;
+    let token = if has_fixed_token { None } else { Some(first_token(&gateway).await?) };
+    let app = http::app(&gateway, &protection, channels::router(webhooks));
+    let running = gateway.start().await?;
+    let scheme = if server.has_tls() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", server.address());
+    let mut options = ServerOptions::default();
+    options.shutdown_timeout = config.timing.shutdown_timeout;
+    let server = tokio::spawn(server.serve(app, options, gateway.stopping().clone()));
+    let access = match &token {
+        None => Access::Fixed,
+        Some(FirstToken::Created { secret, file }) => Access::Created { secret: secret.expose(), file },
+        Some(FirstToken::Exists { file }) => Access::File(file),
+    };
     // A closed standard output is no reason to stop.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);
-    Ok(Server { running, http })
-}
-
-fn interim_token(plan: &ServePlan) -> std::io::Result<String> {
-    if let Some(token) = &plan.token {
-        return Ok(token.clone());
-    }
-    let file = data_dir::token_file(&plan.serve.config.data_dir);
-    if !file.exists() {
-        std::fs::write(&file, uuid::Uuid::new_v4().to_string())?;
-    }
-    data_dir::read_token(&plan.serve.config.data_dir)
+    Ok(Started { running, server })
 }
 
 /// Waits for a signal, then for the end of running turns. A second signal ends the wait. Returns the exit code.
-async fn until_stopped(signals: &mut Signals, server: Server, timeout: Duration) -> u8 {
-    let Server { running, mut http } = server;
-    let failed = tokio::select! {
-        _ = signals.next() => None,
-        ended = &mut http => Some(ended),
+async fn until_stopped(signals: &mut Signals, started: Started, timeout: Duration) -> u8 {
+    let Started { running, mut server } = started;
+    let has_failed = tokio::select! {
+        _ = signals.next() => false,
+        _ = &mut server => true,
     };
-    if let Some(ended) = failed {
-        let problem = match ended {
-            Ok(Ok(())) => printable!("the server has stopped"),
-            Ok(Err(error)) => printable!("the server has stopped: {}", Printable::error(&error)),
-            Err(error) => printable!("the server has stopped: {}", Printable::error(&error)),
-        };
+    if has_failed {
         running.shutdown().await;
-        return fail(&problem);
+        return fail(&"the HTTP server has stopped: see the log".into());
     }
     write_notice(&"stopping: running turns may end; a second signal kills them".into());
     let shutdown = async {
         running.shutdown().await;
-        _ = http.await;
+        _ = server.await;
     };
     tokio::select! {
         () = shutdown => exit::SUCCESS,

@@ -113,7 +113,8 @@ pub(crate) fn resolve(
         Some((key.to_owned(), Value::from(value), Source::Setting(settings::Origin::Variable(name.to_owned()))))
     });
     variables.extend(own_variables);
-    let built_in = flat(&ServeTable::built_in()).into_iter().map(|(key, value)| (key, value, Source::BuiltIn)).collect();
+    let built_in =
+        flat(&ServeTable::built_in()).into_iter().map(|(key, value)| (key, value, Source::BuiltIn)).collect();
     let layers = [built_in, defaults, file_layer(&section), variables, options(args)];
     let values = merge(layers, default_agent);
     if inputs.variable_os(teamster::backend::variables::DISCORD_TOKEN).is_some_and(|token| !token.is_empty()) {
@@ -137,7 +138,8 @@ fn file_layer(section: &ServeSection) -> Layer {
         line: section.line(key).unwrap_or(1),
         profile: None,
     };
-    flat(&section.table).into_iter().map(|(key, value)| (key.clone(), value, Source::Setting(origin(&key)))).collect()
+    let written = flat(&section.table).into_iter().filter(|(key, _)| section.lines.contains_key(key));
+    written.map(|(key, value)| (key.clone(), value, Source::Setting(origin(&key)))).collect()
 }
 
 fn options(args: &ServeArgs) -> Layer {
@@ -147,6 +149,7 @@ fn options(args: &ServeArgs) -> Layer {
         ("data_dir", "data-dir", args.data_dir.as_ref().map(text)),
         ("role", "role", args.role.map(|role| role.name().into())),
         ("store", "store", args.store.clone().map(Value::from)),
+        ("behind_proxy", "behind-proxy", args.behind_proxy.then_some(true.into())),
     ];
     let given = given.into_iter().filter_map(|(key, option, value)| Some((key, option, value?)));
     given.map(|(key, option, value)| (key.to_owned(), value, Source::Option(option))).collect()

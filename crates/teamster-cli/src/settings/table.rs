@@ -72,8 +72,20 @@ const OLDER: [OlderVariable; 8] = [
     OlderVariable { id: "max_turns", name: variables::MAX_TURNS, is_noted: true, read: one, fallback: Some(max_turns) },
     OlderVariable { id: "cwd", name: variables::WORKING_DIR, is_noted: true, read: one, fallback: None },
     OlderVariable { id: "mcp_delivery", name: "BACKEND_MCP_DELIVERY", is_noted: true, read: one, fallback: None },
-    OlderVariable { id: "allow_tool", name: variables::ALLOWED_TOOLS, is_noted: true, read: split_rules, fallback: None },
-    OlderVariable { id: "deadline", name: variables::QUERY_TIMEOUT_MS, is_noted: true, read: milliseconds, fallback: None },
+    OlderVariable {
+        id: "allow_tool",
+        name: variables::ALLOWED_TOOLS,
+        is_noted: true,
+        read: split_rules,
+        fallback: None,
+    },
+    OlderVariable {
+        id: "deadline",
+        name: variables::QUERY_TIMEOUT_MS,
+        is_noted: true,
+        read: milliseconds,
+        fallback: None,
+    },
 ];
 
 fn one(text: &str) -> Vec<String> {

@@ -8,13 +8,13 @@ use clap::ValueHint;
 use teamster_store::{SqliteOptions, SqliteStore, StoreError};
 
 use crate::config::ConfigError;
+use crate::exit;
 use crate::plan::SystemInputs;
 use crate::printable::{Printable, printable};
 use crate::render::write_error;
 use crate::runtime::{Threads, run_command};
 use crate::serve::data_dir::{self, DataDirError};
 use crate::serve::{self, ServeArgs};
-use crate::exit;
 
 /// Back up and restore the store of a gateway
 #[derive(Debug, clap::Args)]
@@ -129,11 +129,7 @@ async fn restore(directory: &Path, store: &Path, copy: &Path) -> Result<Printabl
     };
     remove(&fresh).map_err(file_error("remove", &fresh))?;
     fs::copy(copy, &fresh).map_err(file_error("copy", copy))?;
-    // Opening migrates an older copy, and refuses a newer one and other files.
-    let opened = SqliteStore::open(&fresh, SqliteOptions::default()).await?;
-    let checked = opened.check().await;
-    opened.close().await;
-    if let Err(error) = checked {
+    if let Err(error) = check(&fresh).await {
         // The file is only a copy of one that the user has.
         _ = remove(&fresh);
         return Err(error.into());
@@ -156,6 +152,14 @@ async fn restore(directory: &Path, store: &Path, copy: &Path) -> Result<Printabl
     fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(file_error("write", parent))?;
     let text = printable!("restored: {}", store);
     Ok(if kept.exists() { printable!("{}\nthe earlier store: {}", text, &kept) } else { text })
+}
+
+/// Checks a whole store. Opening it migrates an older one, and refuses a newer one and other files.
+async fn check(store: &Path) -> Result<(), StoreError> {
+    let opened = SqliteStore::open(store, SqliteOptions::default()).await?;
+    let checked = opened.check().await;
+    opened.close().await;
+    checked
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {

@@ -100,6 +100,18 @@ impl Running {
         self.err.wait_for(needle);
     }
 
+    /// Waits for a line on standard output. Returns the lines so far.
+    pub(crate) fn out_until(&mut self, needle: &str) -> String {
+        self.out.wait_for(needle);
+        self.out.seen.clone()
+    }
+
+    /// Waits for a line on standard error. Returns the lines so far.
+    pub(crate) fn err_until(&mut self, needle: &str) -> String {
+        self.err.wait_for(needle);
+        self.err.seen.clone()
+    }
+
     /// Waits for an event of this type on standard output.
     pub(crate) fn next_event(&mut self, kind: &str) -> serde_json::Value {
         loop {

@@ -22,6 +22,8 @@ mod logging;
 mod merge_restore;
 mod recordings;
 mod screen;
+#[cfg(feature = "serve")]
+mod serve;
 mod session;
 mod service;
 mod sessions;

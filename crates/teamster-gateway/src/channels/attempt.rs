@@ -117,8 +117,8 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
 }
 
 /// Returns the bytes of a file, which is empty for another content.
-async fn load(context: &Context, content: &Content, max: u64, attempt: Attempt) -> Result<Arc<[u8]>, Next> {
-    let Content::File(file) = content else { return Ok(Arc::from([])) };
+async fn load(context: &Context, shown: &Content, max: u64, attempt: Attempt) -> Result<Arc<[u8]>, Next> {
+    let Content::File(file) = shown else { return Ok(Arc::from([])) };
     if max == 0 {
         return Err(Next::Failed(format!("the channel {} cannot send files", context.channel.name())));
     }

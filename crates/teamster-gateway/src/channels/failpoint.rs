@@ -25,6 +25,11 @@ pub(super) struct Failpoint;
 
 #[cfg(not(test))]
 impl Failpoint {
+    /// Stops nowhere.
+    pub(super) const fn none() -> Self {
+        Self
+    }
+
     #[expect(clippy::unused_async, reason = "it waits in tests")]
     pub(super) async fn reach(&self, step: Step) {
         match step {
@@ -57,6 +62,10 @@ pub(super) struct Failpoint {
 
 #[cfg(test)]
 impl Failpoint {
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
     /// Stops when the step is reached for the time `number`, starting at 1.
     pub(super) fn at(step: Step, number: u32) -> Self {
         Self { stop_at: Some((step, number)), ..Self::default() }

@@ -125,9 +125,9 @@ impl ChannelInbox {
         let message = meaning.message.or(answer.message);
         match self.gateway.answer_permission(id, meaning.decision.into(), message, &caller).await {
             Ok(AnswerResult::Applied(_)) => Ok(PromptDecision::Applied),
-            Ok(AnswerResult::Closed(_) | AnswerResult::Expired(_)) => Ok(PromptDecision::Closed),
+            Ok(AnswerResult::Closed(_) | AnswerResult::Expired(_))
+            | Err(GatewayError::Store(StoreError::NotFound { .. })) => Ok(PromptDecision::Closed),
             Err(GatewayError::Forbidden { .. }) => Ok(PromptDecision::NotAllowed),
-            Err(GatewayError::Store(StoreError::NotFound { .. })) => Ok(PromptDecision::Closed),
             Err(error) => Err(error),
         }
     }

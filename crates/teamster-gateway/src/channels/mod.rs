@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `deliveries` | builds the deliveries of a turn, for the engine |
 //! | `body`, `token`, `wording` | the stored document, the tokens of buttons, the texts |
+//! | `closing` | shows how a permission request was closed |
 //! | `delivery` | claims deliveries and sends those of different chats at the same time |
 //! | `attempt`, `send`, `ending` | one attempt, its parts, and its end |
 //! | `receive`, `inbox`, `commands` | what channels receive, through the access rules to the engine |
@@ -12,6 +13,7 @@
 
 mod attempt;
 mod body;
+mod closing;
 mod commands;
 mod decision;
 pub mod deliveries;

@@ -37,7 +37,7 @@ impl Job<'_> {
         operation: Operation,
     ) -> Result<PartEnd, StoreError> {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let state = self.delivery.parts.iter().find(|part| part.index == number).map(|part| &part.state);
+        let state = self.state(number);
         let mut outgoing = self.outgoing(number, content, operation);
         match state {
             Some(PartState::Sent(_)) => return Ok(PartEnd::Confirmed),
@@ -56,6 +56,15 @@ impl Job<'_> {
             None => {}
         }
         self.send(number, outgoing).await
+    }
+
+    fn state(&self, number: u32) -> Option<&PartState> {
+        self.delivery.parts.iter().find(|part| part.index == number).map(|part| &part.state)
+    }
+
+    /// Returns whether an earlier attempt has called the service for this part.
+    fn was_started(&self, number: u32) -> bool {
+        matches!(self.state(number), Some(PartState::Started))
     }
 
     async fn settlement(&self, outgoing: &Outgoing) -> Settlement {
@@ -80,9 +89,9 @@ impl Job<'_> {
         {
             outgoing.operation = Operation::New;
             let outcome = self.call(number, &outgoing).await?;
-            return self.settle_call(number, &outgoing, outcome).await;
+            return self.settle_call(number, outcome).await;
         }
-        self.settle_call(number, &outgoing, outcome).await
+        self.settle_call(number, outcome).await
     }
 
     /// Calls the service. The start is durable before the call.
@@ -91,6 +100,7 @@ impl Job<'_> {
         self.context.step(self.lease, DeliveryStep::PartStarted(number)).await?;
         failpoint.reach(Step::Started).await;
         let limit = channel.capabilities().send_timeout;
+        self.context.pace().called(&self.delivery.address.chat, Instant::now());
         let outcome = match tokio::time::timeout(limit, channel.send(outgoing)).await {
             Ok(outcome) => outcome,
             Err(_) => SendOutcome::Unknown(format!("the service did not answer within {limit:?}")),
@@ -100,7 +110,7 @@ impl Job<'_> {
     }
 
     /// Records the outcome of a call, and decides how the attempt goes on.
-    async fn settle_call(&self, number: u32, outgoing: &Outgoing, outcome: SendOutcome) -> Result<PartEnd, StoreError> {
+    async fn settle_call(&self, number: u32, outcome: SendOutcome) -> Result<PartEnd, StoreError> {
         let error = match outcome {
             SendOutcome::Sent(delivered) => {
                 self.context.step(self.lease, DeliveryStep::PartSent(number, delivered.message_id)).await?;
@@ -110,7 +120,8 @@ impl Job<'_> {
             SendOutcome::Unknown(reason) => return Ok(PartEnd::Open(self.attempt.unknown(&reason))),
             SendOutcome::NotSent(error) => error,
         };
-        if !outgoing.may_be_repeat {
+        // An earlier call for this part may have succeeded: the refusal of this one says nothing about it.
+        if !self.was_started(number) {
             self.context.step(self.lease, DeliveryStep::PartNotSent(number)).await?;
         }
         Ok(PartEnd::Open(match error {

@@ -24,7 +24,7 @@ pub struct ChannelTasks {
 /// Receiving ends with [`Gateway::stopping`], delivering with [`ChannelTasks::shutdown`], so that answers of the last turns are
 /// sent.
 pub fn start(gateway: &Gateway) -> ChannelTasks {
-    start_with(gateway, Failpoint::default())
+    start_with(gateway, Failpoint::none())
 }
 
 /// Starts the tasks with a failpoint.

@@ -1,6 +1,7 @@
 //! The texts of the gateway in chats, in Markdown. What agents and people wrote is escaped.
 
 use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
+use teamster::text::UntrustedText;
 use teamster_channel::render;
 use teamster_store::{Decision, PermissionOutcome};
 
@@ -14,7 +15,7 @@ const MAX_OPTIONS: usize = 10;
 
 /// Describes a permission request.
 pub(super) fn permission(request: &PermissionRequest) -> String {
-    let targets: Vec<_> = request.targets.iter().map(|target| target.as_str()).collect();
+    let targets: Vec<_> = request.targets.iter().map(UntrustedText::as_str).collect();
     render::permission_request(request.tool_name.as_str(), &targets, request.input.as_str())
 }
 

@@ -278,6 +278,7 @@ impl Gateway {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
                 shared.hub.announce_growth(permission.conversation);
+                self.show_closed_prompt(id).await;
                 AnswerResult::Applied(permission)
             }
             AnswerOutcome::Closed(permission) => AnswerResult::Closed(permission),

@@ -17,7 +17,7 @@ use crate::tools::SessionTools;
 pub(super) struct OpenSession {
     pub(super) session: Arc<Session>,
     pub(super) tools: SessionTools,
-    /// The settings and the instructions, which cannot change within a session.
+    /// The settings, and the instructions without the time. They cannot change within a session.
     pub(super) settings: TurnSettings,
     pub(super) instructions: String,
 }

@@ -19,7 +19,7 @@ const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 pub struct HookConfig {
     /// The name in logs
     pub name: String,
-    /// The events: message_accepted, turn_started, tool_used, permission_requested, turn_finished or delivery_failed
+    /// The events for which it is called
     pub events: Vec<HookEventKind>,
     /// The program and its arguments; the event is JSON on stdin
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +33,7 @@ pub struct HookConfig {
     /// The URL of the webhook, instead of a command
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The secret that signs webhooks, as whsec_BASE64 or a text
+    /// The secret that signs webhooks: `whsec_` and base64, or a text
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretText>,
     /// The environment variable with the secret

@@ -139,6 +139,10 @@ pub(super) async fn fork(
     caller.require(Scope::Send)?;
     let source = find(&api.gateway, id).await?;
     let after = request.after_seq.map_or(source.last_seq, Seq::new);
+    if after > source.last_seq {
+        let detail = format!("the log ends with event {}, before {after}", source.last_seq);
+        return Err(Problem::new(ProblemCode::Conflict, detail));
+    }
     let mut settings: ConversationSettings = read(&source.settings)?;
     settings.forked_from = Some(ForkOrigin { conversation_id: id.uuid(), seq: after.get() });
     let request = NewConversationRequest {

@@ -1,11 +1,10 @@
 //! Reads requests. Whatever is wrong with one becomes a problem.
 
-use std::net::SocketAddr;
 use std::str::FromStr;
 
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection};
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Json, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -13,12 +12,12 @@ use serde::de::DeserializeOwned;
 use tracing::Instrument as _;
 
 use super::problem::{Problem, ProblemCode, Result};
-use crate::access::{Identity, Scope};
+use crate::access::{ClientAddress, Identity, Scope};
 
 /// Who makes the request, and from where.
 pub(super) struct Authenticated {
     pub(super) identity: Identity,
-    /// The address of the peer, if the server knows it.
+    /// The address of the client, if it is known.
     pub(super) origin: String,
 }
 
@@ -40,8 +39,8 @@ impl<S: Sync> FromRequestParts<S> for Authenticated {
         let identity = parts.extensions.get::<Identity>().cloned();
         let identity = identity
             .ok_or_else(|| Problem::new(ProblemCode::Unauthorized, "send the header `Authorization: Bearer TOKEN`"))?;
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Self { identity, origin: peer.map(|ConnectInfo(address)| address.to_string()).unwrap_or_default() })
+        let address = parts.extensions.get::<ClientAddress>();
+        Ok(Self { identity, origin: address.map(|ClientAddress(address)| address.to_string()).unwrap_or_default() })
     }
 }
 
@@ -122,7 +121,7 @@ pub(super) async fn complete<T: Send + 'static>(change: impl Future<Output = Res
 pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u64>> {
     let Some(value) = headers.get(axum::http::header::IF_MATCH) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
+    if text.is_empty() || text == "*" {
         return Ok(None);
     }
     let version = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{Method, Uri};
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
 
 use super::problem::{Problem, ProblemCode};
 
@@ -16,9 +18,17 @@ use super::problem::{Problem, ProblemCode};
 /// start counts.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Puts the time limit, the handling of panics, and problems for unknown methods around routes.
+/// Puts the time limit, the handling of panics, and problems for unknown methods around routes. No response is cached or shown
+/// as another type than its own.
 pub(super) fn around(router: Router) -> Router {
-    router.method_not_allowed_fallback(unknown_method).layer(from_fn(limited)).layer(CatchPanicLayer::custom(panicked))
+    let private = HeaderValue::from_static("no-store");
+    let exact = HeaderValue::from_static("nosniff");
+    router
+        .method_not_allowed_fallback(unknown_method)
+        .layer(from_fn(limited))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(SetResponseHeaderLayer::if_not_present(CACHE_CONTROL, private))
+        .layer(SetResponseHeaderLayer::if_not_present(X_CONTENT_TYPE_OPTIONS, exact))
 }
 
 /// Adds a problem for unknown paths.

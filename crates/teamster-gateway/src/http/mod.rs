@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -88,10 +89,11 @@ pub struct Routes {
 
 /// Returns the app of a gateway, with all checks. `open` has further routes without a token, such as the files of the page, and
 /// webhooks, which are signed.
-pub fn app(gateway: &Gateway, protection: &Protection, open: Router) -> Router {
+pub fn app(gateway: &Gateway, protection: &Protection, open: Option<Router>) -> Router {
     let routes = routes(gateway.clone(), tokens::router(protection.clone()));
     let protected = routes.protected.merge(openai::router(gateway.clone()));
-    protection.protect(routes.open.merge(open), protected)
+    let open = open.into_iter().fold(routes.open, Router::merge);
+    protection.protect(open, protected).layer(from_fn(openai::with_errors))
 }
 
 /// Returns the whole API of a gateway as one router, without any check.
@@ -153,7 +155,8 @@ fn other_routes() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::default()
         .routes(routes!(agents::list))
         .routes(routes!(files::download))
-        .routes(routes!(schedules::create, schedules::list))
+        .routes(routes!(schedules::create))
+        .routes(routes!(schedules::list))
         .routes(routes!(schedules::get, schedules::replace, schedules::delete))
         .routes(routes!(usage::list))
         .routes(routes!(deliveries::list))

@@ -224,7 +224,7 @@ impl Problem {
     }
 
     /// Returns the time after which the call may be repeated, in seconds.
-    pub(super) const fn retry_after_seconds(&self) -> Option<u64> {
+    pub(super) fn retry_after_seconds(&self) -> Option<u64> {
         self.0.retry_after
     }
 
@@ -308,6 +308,8 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.0.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        // The OpenAI face shows it in another form.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -3,7 +3,7 @@
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use teamster_store::{ConversationId, NewSchedule, PageRequest, Schedule, ScheduleFilter, ScheduleId};
+use teamster_store::{ConversationId, PageRequest, Schedule, ScheduleFilter, ScheduleId};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -17,15 +17,12 @@ use super::settings::{CHANNEL, NAME_LENGTH};
 use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
-use crate::error::GatewayError;
-use crate::schedules::{Missed, ScheduleBody, ScheduleLimits, check};
+use crate::schedules::{self, Missed, ScheduleBody};
 
 /// What a schedule sends, and when. Exactly one of `cron` and `at` is set.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ScheduleRequest {
-    /// The conversation. A schedule cannot move to another one.
-    conversation_id: Option<Uuid>,
     /// A cron expression: minute, hour, day of month, month, day of week.
     #[schema(max_length = 500)]
     cron: Option<String>,
@@ -104,17 +101,17 @@ pub(super) struct ScheduleView {
     created_at: Time,
 }
 
-/// Creates a schedule.
-#[utoipa::path(post, path = "/v1/schedules", tag = "schedules", operation_id = "createSchedule",
+/// Creates a schedule of a conversation.
+#[utoipa::path(post, path = "/v1/conversations/{id}/schedules", tag = "schedules", operation_id = "createSchedule",
+    params(("id" = Uuid, Path, description = "The conversation.")),
     request_body = ScheduleRequest, responses((status = 201, body = ScheduleView)))]
 pub(super) async fn create(
     Extract(api): State,
     caller: Authenticated,
+    Id(conversation): Id<ConversationId>,
     Body(request): Body<ScheduleRequest>,
 ) -> Result<(StatusCode, axum::Json<ScheduleView>)> {
     caller.require(Scope::Send)?;
-    let conversation = request.conversation_id.map(ConversationId::new);
-    let conversation = conversation.ok_or_else(|| Problem::invalid("conversationId", "must be set"))?;
     find_conversation(&api.gateway, conversation).await?;
     let author = author(&caller, request.author.as_deref())?;
     let created_by = match caller.identity.token {
@@ -171,9 +168,6 @@ pub(super) async fn replace(
     caller.require(Scope::Send)?;
     let found = find(&api.gateway, id).await?;
     let conversation = found.conversation;
-    if request.conversation_id.is_some_and(|other| other != conversation.uuid()) {
-        return Err(Problem::invalid("conversationId", "must be that of the schedule; create another schedule"));
-    }
     let before: ScheduleBody = read(&found.body)?;
     // Whoever writes the text is its author, unless the author stays the same person.
     let wanted = request.author.as_deref().or_else(|| caller.is_admin().then_some(before.author.as_str()));
@@ -224,7 +218,7 @@ fn body(request: ScheduleRequest, author: String, created_by: String) -> Result<
 
 /// Checks that the conversation may have one more schedule.
 async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result<()> {
-    let limit = ScheduleLimits::default().per_conversation;
+    let limit = gateway.config().schedules.per_conversation;
     let filter = ScheduleFilter { conversation: Some(conversation), due_by: None };
     let found = gateway.store().schedules(filter, PageRequest::first(limit.max(1))).await?;
     if u32::try_from(found.items.len()).unwrap_or(u32::MAX) < limit {
@@ -235,10 +229,7 @@ async fn check_number(gateway: &Gateway, conversation: ConversationId) -> Result
 }
 
 async fn put(gateway: &Gateway, id: ScheduleId, conversation: ConversationId, body: &ScheduleBody) -> Result<Schedule> {
-    let next = check(body, ScheduleLimits::default(), gateway.now()).map_err(GatewayError::from)?;
-    let body = teamster_store::Json::of(body).map_err(|error| Problem::internal(&error))?;
-    let new = NewSchedule { id, conversation, body, next_at: Some(next) };
-    Ok(gateway.store().put_schedule(new, gateway.now()).await?)
+    Ok(schedules::create(gateway, conversation, id, body).await?)
 }
 
 async fn find(gateway: &Gateway, id: ScheduleId) -> Result<Schedule> {

@@ -1,10 +1,11 @@
 //! The calls for tokens, sessions of the page, and the audit log.
 
-use axum::extract::{Json, State};
+use axum::extract::{FromRequestParts, Json, State};
 use axum::http::header::SET_COOKIE;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
-use axum::{Extension, response::Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use teamster_store::{AuditEntry, TokenId};
@@ -22,7 +23,7 @@ use crate::access::{
 };
 
 /// Returns the calls for tokens, sessions and the audit log.
-pub fn router(protection: Protection) -> OpenApiRouter {
+pub(super) fn router(protection: Protection) -> OpenApiRouter {
     OpenApiRouter::default()
         .routes(routes!(create, tokens))
         .routes(routes!(revoke))
@@ -90,6 +91,15 @@ struct PageParams {
     cursor: Option<String>,
 }
 
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Problem::new(ProblemCode::Unauthorized, "send the header `Authorization: Bearer TOKEN`"))
+    }
+}
+
 impl From<AccessError> for Problem {
     fn from(error: AccessError) -> Self {
         match error {
@@ -101,7 +111,7 @@ impl From<AccessError> for Problem {
 }
 
 /// Creates a token. The response has its secret, which is not shown again. Needs the scope `admin`.
-#[utoipa::path(post, path = "/v1/tokens", tag = "access", request_body = NewToken,
+#[utoipa::path(post, path = "/v1/tokens", tag = "access", operation_id = "createToken", request_body = NewToken,
     responses((status = 201, description = "The token with its secret.", body = CreatedToken)))]
 async fn create(
     State(protection): State<Protection>,
@@ -119,7 +129,7 @@ async fn create(
 }
 
 /// Lists tokens and sessions in the order of their creation, without secrets. Needs the scope `admin`.
-#[utoipa::path(get, path = "/v1/tokens", tag = "access", params(PageParams),
+#[utoipa::path(get, path = "/v1/tokens", tag = "access", operation_id = "listTokens", params(PageParams),
     responses((status = 200, description = "A page of tokens.", body = List<TokenView>)))]
 async fn tokens(
     State(protection): State<Protection>,
@@ -132,7 +142,7 @@ async fn tokens(
 }
 
 /// Revokes a token and its sessions, at once. Needs the scope `admin`.
-#[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "access", params(("id" = uuid::Uuid, Path, description = "The token.")),
+#[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "access", operation_id = "revokeToken", params(("id" = uuid::Uuid, Path, description = "The token.")),
     responses((status = 200, description = "The revoked token.", body = TokenView)))]
 async fn revoke(
     State(protection): State<Protection>,
@@ -150,11 +160,11 @@ async fn revoke(
 }
 
 /// Starts a session of the page: sets a cookie with the rights of the token in `Authorization`.
-#[utoipa::path(post, path = "/v1/session", tag = "access",
+#[utoipa::path(post, path = "/v1/session", tag = "access", operation_id = "logIn",
     responses((status = 201, description = "The session. The header `Set-Cookie` has its secret.", body = SessionView)))]
 async fn log_in(
     State(protection): State<Protection>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     from: Authenticated,
 ) -> Result<impl IntoResponse> {
     let started = complete(async move {
@@ -172,20 +182,16 @@ async fn log_in(
 }
 
 /// Returns who the caller is.
-#[utoipa::path(get, path = "/v1/session", tag = "access",
+#[utoipa::path(get, path = "/v1/session", tag = "access", operation_id = "getSession",
     responses((status = 200, description = "The caller.", body = SessionView)))]
-async fn session(Extension(caller): Extension<Caller>) -> Json<SessionView> {
+async fn session(caller: Caller) -> Json<SessionView> {
     Json(view(&caller, None))
 }
 
 /// Ends the session of the page, and deletes its cookie.
-#[utoipa::path(delete, path = "/v1/session", tag = "access",
+#[utoipa::path(delete, path = "/v1/session", tag = "access", operation_id = "logOut",
     responses((status = 204, description = "The session has ended.")))]
-async fn log_out(
-    State(protection): State<Protection>,
-    Extension(caller): Extension<Caller>,
-    from: Authenticated,
-) -> Result<Response> {
+async fn log_out(State(protection): State<Protection>, caller: Caller, from: Authenticated) -> Result<Response> {
     let Method::Session { id } = caller.method else {
         let detail = "only the session of the page can be ended; a token is revoked with DELETE /v1/tokens/ID";
         return Err(Problem::new(ProblemCode::Forbidden, detail));
@@ -202,7 +208,7 @@ async fn log_out(
 }
 
 /// Lists the audit log, the oldest entry first. Needs the scope `admin`.
-#[utoipa::path(get, path = "/v1/audit", tag = "access", params(PageParams),
+#[utoipa::path(get, path = "/v1/audit", tag = "access", operation_id = "listAudit", params(PageParams),
     responses((status = 200, description = "A page of the audit log.", body = List<AuditView>)))]
 async fn audit_log(
     State(protection): State<Protection>,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 
-fn placeholders<'a>(author: &'a str) -> Placeholders<'a> {
+fn placeholders(author: &str) -> Placeholders<'_> {
     Placeholders {
         channel: "discord",
         chat: "team",
@@ -59,7 +59,7 @@ fn a_changed_file_is_read_again_and_a_broken_one_keeps_its_last_content() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("a.md");
     fs::write(&file, "one").unwrap();
-    let instructions = of_files(&[file.clone()]);
+    let instructions = of_files(std::slice::from_ref(&file));
     assert_eq!(rendered(&instructions), "one");
     fs::write(&file, "two!").unwrap();
     assert_eq!(rendered(&instructions), "two!");

@@ -44,13 +44,14 @@ pub enum Missed {
 }
 
 /// Upper bounds of schedules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, default)]
 pub struct ScheduleLimits {
-    /// The shortest time between two times of a schedule.
+    /// The shortest time between two times of a schedule
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::config::file::Time")]
     pub min_interval: Duration,
-    /// The schedules of a conversation.
+    /// The schedules of a conversation
     pub per_conversation: u32,
 }
 

@@ -79,11 +79,10 @@ async fn fire_if_due(gateway: &Gateway, schedule: Schedule, now: Timestamp) -> D
     let id = schedule.id;
     match fire(gateway, &schedule, due, now).await {
         Ok(Some(next)) => until(next, now),
-        Ok(None) => MAX_PAUSE,
+        // It has no further time, or was deleted meanwhile.
+        Ok(None) | Err(GatewayError::Store(StoreError::NotFound { .. })) => MAX_PAUSE,
         // It stays due: the queue of the chat is full.
         Err(GatewayError::Store(StoreError::QueueFull { .. })) => RETRY,
-        // It was deleted meanwhile.
-        Err(GatewayError::Store(StoreError::NotFound { .. })) => MAX_PAUSE,
         Err(error) => {
             tracing::error!(schedule = %id, %error, "a schedule cannot fire");
             RETRY
@@ -112,9 +111,10 @@ async fn fire(
         Ok(plan) => plan,
         Err(error) => return give_up(gateway, schedule, due, error.to_string()).await,
     };
-    let verdict = match fires {
-        true => judge(gateway, &conversation, &body).await?,
-        false => Verdict::Reject(missed(body.missed).to_owned()),
+    let verdict = if fires {
+        judge(gateway, &conversation, &body).await?
+    } else {
+        Verdict::Reject(missed(body.missed).to_owned())
     };
     let firing = match verdict {
         Verdict::Accept(text) => {

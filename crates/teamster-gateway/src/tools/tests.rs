@@ -85,8 +85,8 @@ async fn in_turn(test: &TestGateway, address: ChatAddress) -> (Client, ToolTurn)
 /// Returns the texts of all deliveries, with their chats.
 async fn sent(test: &TestGateway) -> Vec<(String, String)> {
     let deliveries = test.deliveries().await;
-    let text = |body: Value| body["content"]["text"].as_str().unwrap_or_default().to_owned();
-    deliveries.into_iter().map(|delivery| (delivery.address.chat, text(delivery.body.to().unwrap()))).collect()
+    let shown = |body: Value| body["content"]["text"].as_str().unwrap_or_default().to_owned();
+    deliveries.into_iter().map(|delivery| (delivery.address.chat, shown(delivery.body.to().unwrap()))).collect()
 }
 
 fn to_garden(text: &str) -> (String, String) {

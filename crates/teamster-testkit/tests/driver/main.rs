@@ -44,4 +44,5 @@ mod stdin;
 mod steering;
 mod stopping;
 mod test_env;
+mod warm_up;
 mod watchdog;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster::RunResult;
 use teamster_gateway::NewConversationRequest;
-use teamster_gateway::config::Rule;
+use teamster_gateway::config::{Config, Rule};
 use teamster_store::{ConversationState, Seq, Turn, TurnState};
 use teamster_testkit::fake::Script;
 
@@ -27,6 +27,19 @@ async fn a_closed_session_is_resumed_by_its_id() {
     let session = |turn: &Turn| turn.result.as_ref().unwrap().to::<RunResult>().unwrap().session_id;
     assert_eq!(session(&first), session(&second));
     assert_eq!(text(second), "You said: two");
+}
+
+#[tokio::test]
+async fn a_session_stays_open_although_its_instructions_contain_the_time() {
+    let change = |config: &mut Config| config.instructions.text = Some("It was {time} when we started.".to_owned());
+    let test = TestGateway::with_config(&ECHO.repeat(2), change).await;
+    let conversation = test.conversation().await;
+    test.ended(test.send(conversation, "one").await.turn).await;
+    // Another process of the agent would fail.
+    write_program(test.directory.path(), "#!/bin/sh\nexit 1\n");
+    let turn = test.ended(test.send(conversation, "two").await.turn).await;
+    assert_eq!((turn.state, turn.attempts), (TurnState::Done, 1));
+    assert_eq!(text(turn), "You said: two");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use teamster_types::event::Event;
-use tracing::{Span, debug, info, warn};
+use tracing::{Span, debug, info, trace, warn};
 
 /// Logs an event: names and codes only, no texts and no arguments.
 pub(super) fn event(event: &Event) {
@@ -36,6 +36,11 @@ pub(super) fn event(event: &Event) {
         }
         _ => {}
     }
+}
+
+/// Logs a step of the start or the end of a run. `cargo xtask bench start` takes the times of these lines.
+pub(super) fn step(step: &'static str) {
+    trace!(target: "teamster::steps", step);
 }
 
 /// The target of the lines about waits and their limits.

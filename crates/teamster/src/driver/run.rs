@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::ended::Ended;
 use super::event_sink::EventSink;
 use super::host::Host;
+use super::log;
 use super::starting::wait_in_queue;
 use crate::permits::Ticket;
 use crate::recording::redact::Redactor;
@@ -37,6 +38,7 @@ pub(crate) async fn drive(mut ticket: Ticket, job: RunJob, run: RunHandle) {
     sink.set_redactor(redactor);
     let admitted = wait_in_queue(&mut ticket, &mut sink, &run).await;
     sink.start_clock();
+    log::step("admitted");
     for warning in warnings {
         sink.emit(warning);
     }

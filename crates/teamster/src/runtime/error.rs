@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use teamster_process::SpawnError;
 use teamster_process::limitations::{Limitation, join};
 use teamster_types::request::RequestError;
 
@@ -48,6 +49,10 @@ pub enum RunError {
         /// What the system refuses.
         limitations: Vec<Limitation>,
     },
+    /// The supervisor process does not start or does not answer. Only [`Runtime::warm_up`](crate::Runtime::warm_up) returns
+    /// this error; in a run, it is an event.
+    #[error("the supervisor process of runs does not start")]
+    Supervisor(#[source] SpawnError),
     /// The agent's code panicked.
     #[error("the agent {agent} panicked while it planned the run; this is a bug in the agent or in Teamster")]
     AgentPanicked {

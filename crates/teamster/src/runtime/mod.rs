@@ -4,6 +4,7 @@ mod builder;
 mod error;
 mod inputs;
 mod planning;
+mod warm_up;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

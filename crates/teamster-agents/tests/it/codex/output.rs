@@ -171,3 +171,22 @@ fn a_denied_patch_is_reported_although_only_the_diagnostics_contain_it() {
     let denials = result(&run(&exec(), &[started(ID), message("x"), completed()], exit(0, stderr))).permission_denials;
     assert_eq!(denials.iter().map(|denial| denial.tool_name.as_str()).collect::<Vec<_>>(), ["file_change"]);
 }
+
+#[test]
+fn a_message_is_the_same_whatever_the_order_of_its_fields() {
+    let item = r#"{"id":"item_0","type":"agent_message","text":"a\n\"b\" \u00e4"}"#;
+    let in_one_pass = format!(r#"{{"type":"item.completed","item":{item}}}"#);
+    let with_another_order = format!(r#"{{"item":{item},"type":"item.completed"}}"#);
+    let texts = [in_one_pass, with_another_order].map(|line| {
+        let mut driver = Driver::start_of(subject(), &exec());
+        driver.handle(Input::Line(line.as_bytes()));
+        let steps = driver.end(&End { exit: Some(exit(0, "")), ..End::default() });
+        let texts = events(&steps).into_iter().filter_map(|event| match event {
+            Event::Text(delta) => Some((delta.message_id.clone(), delta.text.clone())),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>()
+    });
+    assert_eq!(texts[0], texts[1]);
+    assert_eq!(texts[0].iter().map(|(_, text)| &**text).collect::<Vec<_>>(), ["a\n\"b\" ä"]);
+}

@@ -34,6 +34,8 @@ fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
+// The pages are those of the complete command.
+#[cfg(feature = "serve")]
 #[test]
 fn the_packaged_pages_and_completions_are_current() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::lists::RuleTable;
+use super::channels::{BotsTable, DeliveryTable, UnknownName};
+use super::rule::RuleTable;
 use super::table::{LimitsTable, RetriesTable, ServeTable, TimingTable};
 use super::values::{InterruptedName, PermissionName, Role, Time};
 use crate::config::{Config, Rule, Tls};
@@ -47,6 +48,10 @@ pub(super) fn apply(table: &ServeTable, config: &mut Config) {
     apply_times(table, config);
     config.rules = table.rules.iter().map(rule).collect();
     config.hooks.clone_from(&table.hooks);
+    config.webhooks.clone_from(&table.webhooks);
+    set(&mut config.tools, table.tools.clone());
+    set(&mut config.schedules, table.schedules);
+    apply_channels(table, config);
 }
 
 fn apply_turn(table: &ServeTable, config: &mut Config) {
@@ -105,6 +110,22 @@ fn apply_times(table: &ServeTable, config: &mut Config) {
     }
 }
 
+fn apply_channels(table: &ServeTable, config: &mut Config) {
+    if let Some(given) = &table.delivery {
+        let delivery = &mut config.channels.delivery;
+        set_size(&mut delivery.concurrency, given.concurrency);
+        set_number(&mut delivery.max_attempts, given.max_attempts);
+        set(&mut delivery.first_delay, given.first_delay);
+        set(&mut delivery.max_delay, given.max_delay);
+        set(&mut delivery.unknown, given.unknown);
+    }
+    if let Some(given) = &table.bots {
+        let bots = &mut config.channels.bots;
+        set(&mut bots.accept, given.accept);
+        set(&mut bots.max_in_a_row, given.max_in_a_row);
+    }
+}
+
 fn rule(table: &RuleTable) -> Rule {
     let RuleTable {
         channel,
@@ -143,7 +164,7 @@ fn number<N: TryInto<u32>>(value: N) -> Option<NonZeroU32> {
 impl ServeTable {
     /// Returns the built-in values, as they would be written. Values that depend on the machine are missing.
     pub fn built_in() -> Self {
-        let Config { listen, turn, limits, timing, retries, .. } = Config::default();
+        let Config { listen, turn, limits, timing, retries, tools, schedules, channels, .. } = Config::default();
         Self {
             listen: Some(listen.to_string()),
             behind_proxy: Some(false),
@@ -178,6 +199,19 @@ impl ServeTable {
                 first_delay: Some(Time(retries.first_delay)),
                 after_tools: Some(retries.after_tools),
                 pause_on_rate_limit: Some(retries.pause_on_rate_limit),
+            }),
+            tools: Some(tools),
+            schedules: Some(schedules),
+            delivery: Some(DeliveryTable {
+                concurrency: number(channels.delivery.concurrency),
+                max_attempts: number(channels.delivery.max_attempts),
+                first_delay: Some(Time(channels.delivery.first_delay)),
+                max_delay: Some(Time(channels.delivery.max_delay)),
+                unknown: Some(UnknownName::Repeat),
+            }),
+            bots: Some(BotsTable {
+                accept: Some(channels.bots.accept),
+                max_in_a_row: Some(channels.bots.max_in_a_row),
             }),
             ..Self::default()
         }

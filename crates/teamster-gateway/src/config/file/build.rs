@@ -70,6 +70,7 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
     checks.files(&config);
     checks.rules(&mut config, registry);
     checks.hooks(&config);
+    checks.webhooks(&config);
     checks.result(Serve { config, role, store })
 }
 

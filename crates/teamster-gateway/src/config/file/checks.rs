@@ -6,6 +6,7 @@ use teamster::Registry;
 
 use super::build::KeyProblem;
 use super::reader::suggestion;
+use crate::channels::WebhookChannel;
 use crate::config::{Config, Rule};
 
 /// The problems so far.
@@ -94,6 +95,23 @@ impl Checks {
             if config.hooks.iter().take(index).any(|earlier| earlier.name == hook.name) {
                 self.add(&format!("hooks.{index}.name"), format!("another hook has the name {:?}", hook.name));
             }
+        }
+    }
+
+    pub(super) fn webhooks(&mut self, config: &Config) {
+        for (index, webhook) in config.webhooks.iter().enumerate() {
+            let key = format!("webhooks.{index}");
+            if config.webhooks.iter().take(index).any(|earlier| earlier.name == webhook.name) {
+                self.add(&format!("{key}.name"), format!("another webhook has the name {:?}", webhook.name));
+            } else if let Err(error) = WebhookChannel::new(webhook.clone()) {
+                self.add(&key, error.to_string());
+            }
+        }
+        if let Some(chat) = config.tools.invalid_chat() {
+            self.add(
+                "tools.other_chats",
+                format!("{chat:?} must be CHANNEL:CHAT, or CHANNEL:* for all chats of a channel"),
+            );
         }
     }
 

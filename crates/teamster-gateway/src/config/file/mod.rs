@@ -1,22 +1,24 @@
 //! The table `[serve]` of the configuration file.
 //!
-//! - [`table`]: the table as written, with its description, from which the JSON schema is generated.
+//! - [`table`], [`rule`], [`channels`]: the table as written, with its description, from which the JSON schema is generated.
 //! - [`reader`]: reads the table; a problem in one place does not hide the others.
 //! - [`paths`]: makes the paths of a table absolute.
 //! - [`mod@build`], [`checks`]: check the values; [`apply`] makes a [`Config`](super::Config) of them.
 
 mod apply;
 mod build;
+mod channels;
 mod checks;
-mod lists;
 mod paths;
 mod reader;
+mod rule;
 mod table;
 mod values;
 
 pub use build::{KeyProblem, Serve, build, store_file};
-pub use lists::{RuleTable, WebhookTable};
+pub use channels::{BotsTable, DeliveryTable, UnknownName};
 pub use reader::{Parsed, Place, Places, Problem, read, schema};
+pub use rule::RuleTable;
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};
 

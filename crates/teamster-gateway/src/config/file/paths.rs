@@ -26,6 +26,7 @@ impl ServeTable {
                 *program = absolute(Path::new(program), base, home).to_string_lossy().into_owned();
             }
         }
+        self.webhooks.iter_mut().flat_map(|webhook| &mut webhook.secret_files).for_each(resolve);
         if let Some(store) = &mut self.store {
             *store = store_path(store, base, home);
         }

@@ -6,9 +6,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lists::{RuleTable, WebhookTable};
+use super::channels::{BotsTable, DeliveryTable};
+use super::rule::RuleTable;
 use super::values::{InterruptedName, PermissionName, Role, Time};
+use crate::channels::WebhookConfig;
 use crate::hooks::HookConfig;
+use crate::schedules::ScheduleLimits;
+use crate::tools::ToolsConfig;
 
 /// The table `[serve]`. Each value is optional.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -80,6 +84,18 @@ pub struct ServeTable {
     /// How long data is kept; without a value it is kept
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<RetentionTable>,
+    /// The tools that the gateway offers to agents
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsConfig>,
+    /// Upper bounds of schedules
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<ScheduleLimits>,
+    /// How answers are sent to channels
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryTable>,
+    /// Messages of programs in channels
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bots: Option<BotsTable>,
     /// Rules for chats and authors; the first that matches counts
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleTable>,
@@ -88,7 +104,7 @@ pub struct ServeTable {
     pub hooks: Vec<HookConfig>,
     /// Webhook channels: other programs that send messages and get answers
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub webhooks: Vec<WebhookTable>,
+    pub webhooks: Vec<WebhookConfig>,
 }
 
 /// The files of a certificate.

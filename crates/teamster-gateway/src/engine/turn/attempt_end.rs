@@ -161,8 +161,16 @@ impl Attempt<'_> {
         result: &RunResult,
         mut events: Vec<NewEvent>,
         last: Vec<NewEvent>,
-        mut deliveries: Vec<NewDelivery>,
+        ending: Vec<NewDelivery>,
     ) -> Result<AttemptEnd, TurnError> {
+        let closings = self.closings()?;
+        // The chat shows that a prompt is closed before it shows the end of the turn.
+        let mut deliveries = Vec::new();
+        for closing in &closings {
+            let to = self.context.recipient();
+            deliveries.extend(deliveries::prompt_closed(&to, closing.id, closing.outcome, None)?);
+        }
+        deliveries.extend(ending);
         let session = match &result.session_id {
             Some(id) => SessionChange::Set {
                 agent: self.agent.clone(),
@@ -175,7 +183,7 @@ impl Attempt<'_> {
         Ok(AttemptEnd {
             session,
             usage: self.usage(result),
-            closings: self.closings()?,
+            closings,
             effects: Effects { events, deliveries },
         })
     }

@@ -142,6 +142,9 @@ impl TurnContext {
             self.claim.open_permissions.iter().map(|request| self.closing(request.id, outcome)).collect();
         self.shared().store.close_permissions(self.lease(), closings?, self.shared().clock.now()).await?;
         self.shared().hub.announce_growth(self.claim.conversation.id);
+        for request in &self.claim.open_permissions {
+            self.gateway.show_closed_prompt(request.id).await;
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use teamster::event::SessionId;
 use teamster::request::{Attachment, Conversation, Inherit, Permissions, ProjectTrust, Prompt, PromptMode};
 use teamster::{RunError, RunRequest};
-use teamster_store::{BudgetDecision, BudgetLimit};
+use teamster_store::{BudgetDecision, BudgetLimit, Timestamp};
 
 use super::{TurnContext, TurnError};
 use crate::config::TurnSettings;
@@ -68,10 +68,11 @@ impl TurnContext {
     ) -> Result<Result<Opened, RunError>, TurnError> {
         let shared = self.shared();
         let claim = &self.claim;
-        let instructions = self.instructions(&settings);
+        // A session that differs in the time only is the same.
+        let timeless = self.instructions(&settings, Timestamp::default());
         let mut prompt = self.prompt(continued.is_some()).await?;
         let conversation = claim.conversation.id;
-        if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &instructions) {
+        if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &timeless) {
             return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session { resumed: false } }));
         }
         let stored =
@@ -83,7 +84,7 @@ impl TurnContext {
         };
         let knowledge = self.knowledge(resumed.is_some(), &items);
         prompt.text = primed(&items, &prompt.text);
-        let mut request = self.request(&settings, &instructions);
+        let mut request = self.request(&settings, &self.instructions(&settings, shared.clock.now()));
         if let Some(id) = resumed {
             request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
         }
@@ -92,7 +93,7 @@ impl TurnContext {
             Ok(session) => Arc::new(session),
             Err(error) => return Ok(Err(error)),
         };
-        let open = OpenSession { session, tools, settings, instructions };
+        let open = OpenSession { session, tools, settings, instructions: timeless };
         Ok(Ok(Opened { open, prompt, knowledge }))
     }
 
@@ -107,14 +108,14 @@ impl TurnContext {
         Knowledge::History { lost: self.claim.session.is_some() }
     }
 
-    fn instructions(&self, settings: &TurnSettings) -> String {
+    fn instructions(&self, settings: &TurnSettings, now: Timestamp) -> String {
         let claim = &self.claim;
         let placeholders = Placeholders {
             channel: &claim.conversation.address.channel,
             chat: &claim.conversation.address.chat,
             author: &claim.turn.message.author,
             conversation: claim.conversation.id,
-            now: self.shared().clock.now(),
+            now,
         };
         self.shared().instructions.render(&settings.instructions, &placeholders)
     }

@@ -29,9 +29,26 @@ struct Chunk<'a> {
     created: i64,
     model: &'a str,
     choices: &'a [ChunkChoice<'a>],
-    /// Absent unless the client wants it; then null, except in the last chunk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Option<Tokens>>,
+    #[serde(skip_serializing_if = "ChunkUsage::is_absent")]
+    usage: ChunkUsage,
+}
+
+/// The usage in a chunk.
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum ChunkUsage {
+    /// The client does not want it: the field is absent.
+    Absent,
+    /// It is null in each chunk before the last one.
+    Null,
+    /// It is in the last chunk.
+    Known(Tokens),
+}
+
+impl ChunkUsage {
+    const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
 }
 
 #[derive(Serialize)]
@@ -103,7 +120,7 @@ impl Head {
     pub(super) fn end(&self, usage: Usage) -> Vec<String> {
         let mut chunks = vec![self.chunk(Delta::default(), Some("stop"))];
         if self.includes_usage {
-            chunks.push(self.render(&[], Some(Some(usage.into()))));
+            chunks.push(self.render(&[], ChunkUsage::Known(usage.into())));
         }
         chunks.push("[DONE]".to_owned());
         chunks
@@ -124,10 +141,11 @@ impl Head {
 
     fn chunk(&self, delta: Delta<'_>, finish_reason: Option<&'static str>) -> String {
         let choice = ChunkChoice { index: 0, delta, logprobs: None, finish_reason };
-        self.render(&[choice], self.includes_usage.then_some(None))
+        let usage = if self.includes_usage { ChunkUsage::Null } else { ChunkUsage::Absent };
+        self.render(&[choice], usage)
     }
 
-    fn render(&self, choices: &[ChunkChoice<'_>], usage: Option<Option<Tokens>>) -> String {
+    fn render(&self, choices: &[ChunkChoice<'_>], usage: ChunkUsage) -> String {
         let object = "chat.completion.chunk";
         let chunk = Chunk { id: &self.id, object, created: self.created, model: &self.model, choices, usage };
         // Texts and numbers can always be written.

@@ -87,6 +87,7 @@ impl ApiError {
     }
 
     /// Returns the status.
+    #[cfg(test)]
     pub(super) const fn status(&self) -> StatusCode {
         self.status
     }

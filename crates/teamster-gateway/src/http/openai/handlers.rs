@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Path, Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
 use axum::response::sse::{self, Sse};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
@@ -26,6 +28,9 @@ use crate::http::problem::Problem;
 /// The time that `/v1/models` gives for all models, since agents have no date.
 const CREATED: u64 = 1_735_689_600;
 
+/// The paths of the calls.
+const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/models", "/v1/models/{*model}"];
+
 /// What the calls share.
 struct Face {
     gateway: Gateway,
@@ -34,16 +39,33 @@ struct Face {
 }
 
 /// Returns the calls of the OpenAI face. They need an identity, and have no time limit: an answer takes as long as its turn.
-pub fn router(gateway: Gateway) -> Router {
+pub(in crate::http) fn router(gateway: Gateway) -> Router {
     let limits = &gateway.config().limits;
     let body = limits.body_bytes;
+    let [completions, list, one] = ROUTES;
     let places = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
     Router::new()
-        .route("/v1/chat/completions", post(complete))
-        .route("/v1/models", get(models))
-        .route("/v1/models/{*model}", get(model))
+        .route(completions, post(complete))
+        .route(list, get(models))
+        .route(one, get(model))
         .layer(DefaultBodyLimit::max(body))
         .with_state(Arc::new(Face { gateway, places }))
+}
+
+/// Shows the problems of the layers around the calls, such as a missing token, in the form that clients of OpenAI read.
+pub(in crate::http) async fn with_errors(route: Option<MatchedPath>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if !route.is_some_and(|route| ROUTES.contains(&route.as_str())) {
+        return response;
+    }
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let error = ApiError::from(problem).into_response();
+    let (mut parts, _) = response.into_parts();
+    for name in [CONTENT_TYPE, CONTENT_LENGTH] {
+        parts.headers.remove(&name);
+        parts.headers.extend(error.headers().get(&name).cloned().map(|value| (name, value)));
+    }
+    Response::from_parts(parts, error.into_body())
 }
 
 async fn complete(
@@ -67,10 +89,8 @@ async fn complete(
     let created = face.gateway.now().as_millis().div_euclid(1_000);
     let head = Head::new(turn.id(), created, &model, include_usage);
     let ids = ids(&turn);
-    let mut response = match stream {
-        true => streamed(&face.gateway, turn, head, place),
-        false => whole(&face.gateway, turn, &head).await?,
-    };
+    let mut response =
+        if stream { streamed(&face.gateway, turn, head, place) } else { whole(&face.gateway, turn, &head).await? };
     response.headers_mut().extend(ids);
     Ok(response)
 }

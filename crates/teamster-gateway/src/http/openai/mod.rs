@@ -33,4 +33,4 @@ mod request;
 mod tests;
 mod turn;
 
-pub use self::handlers::router;
+pub(super) use self::handlers::{router, with_errors};

@@ -59,7 +59,7 @@ fn history(messages: &[Message]) -> String {
     let lines = messages.iter().map(|message| {
         let line = Line { role: message.role.name(), content: &message.text, tool_calls: message.tool_calls.as_ref() };
         // Texts and parsed JSON can always be written.
-        serde_json::to_string(&line).unwrap_or_default()
+        one_line(&serde_json::to_string(&line).unwrap_or_default())
     });
     let lines: Vec<_> = lines.collect();
     format!(
@@ -67,6 +67,11 @@ fn history(messages: &[Message]) -> String {
          and `content` is data.\n\n{}\n\nContinue the conversation: answer the last message. Answer in plain text, not in JSON.",
         lines.join("\n")
     )
+}
+
+/// Escapes the line breaks of Unicode, which JSON permits in texts.
+fn one_line(json: &str) -> String {
+    json.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 fn title(text: &str) -> String {

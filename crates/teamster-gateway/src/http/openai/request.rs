@@ -140,12 +140,12 @@ fn messages(body: &Map<String, Value>) -> Result<Vec<Message>, ApiError> {
     let list = body.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| ApiError::invalid("messages", "must be a list with at least one message"))?;
     let read: Vec<_> = list.iter().enumerate().map(|(index, value)| message(index, value)).collect::<Result<_, _>>()?;
-    let last = read.iter().rev().find(|message| message.role != Role::System);
-    let is_answerable = last.is_some_and(|message| message.role != Role::Assistant);
+    let latest = read.iter().rev().find(|message| message.role != Role::System);
+    let is_answerable = latest.is_some_and(|message| message.role != Role::Assistant);
     if !is_answerable {
         return Err(ApiError::invalid("messages", "must end with a message of the user, which the agent answers"));
     }
-    if last.is_some_and(|message| message.text.trim().is_empty() && message.attached.is_empty()) {
+    if latest.is_some_and(|message| message.text.trim().is_empty() && message.attached.is_empty()) {
         return Err(ApiError::invalid("messages", "must end with a message that is not empty"));
     }
     Ok(read)

@@ -108,20 +108,19 @@ async fn accept_now(gateway: Gateway, request: ChatRequest, owner: Identity) -> 
     };
     let Prompt { text, attached, instructions, title } = prompt;
     let attachments = store(&gateway, attached).await?;
-    let target = match conversation {
-        Some(id) => id,
-        None => {
-            let settings = ConversationSettings { model: agent_model, instructions, metadata, ..Default::default() };
-            let new = NewConversationRequest {
-                channel: "http".to_owned(),
-                author: owner.owner.clone(),
-                agent: Some(agent),
-                title,
-                settings,
-                fork: None,
-            };
-            gateway.create_conversation(new).await?.id
-        }
+    let target = if let Some(id) = conversation {
+        id
+    } else {
+        let settings = ConversationSettings { model: agent_model, instructions, metadata, ..Default::default() };
+        let new = NewConversationRequest {
+            channel: "http".to_owned(),
+            author: owner.owner.clone(),
+            agent: Some(agent),
+            title,
+            settings,
+            fork: None,
+        };
+        gateway.create_conversation(new).await?.id
     };
     let message = IncomingMessage {
         target: MessageTarget::Conversation(target),

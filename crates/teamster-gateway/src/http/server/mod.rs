@@ -90,8 +90,8 @@ impl Default for ServerOptions {
         Self {
             max_connections: 4_096,
             header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(60),
-            write_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_mins(1),
+            write_timeout: Duration::from_mins(1),
             shutdown_timeout: Duration::from_secs(30),
         }
     }

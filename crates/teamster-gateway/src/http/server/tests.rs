@@ -151,7 +151,7 @@ async fn a_connection_that_was_used_once_does_not_stay_for_ever() {
 #[tokio::test]
 async fn headers_beyond_the_limits_are_refused() {
     let server = run(config(), options()).await;
-    let many: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
+    let many = "x-many: 1\r\n".repeat(200);
     let large = format!("x-large: {}\r\n", "x".repeat(100_000));
     for headers in [many, large] {
         let mut stream = connect(&server).await;

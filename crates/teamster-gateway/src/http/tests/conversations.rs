@@ -14,6 +14,8 @@ async fn a_conversation_is_created_read_changed_and_deleted() {
         let reply = world.post("/v1/conversations", body).await;
         let created = reply.json(StatusCode::CREATED);
         assert_eq!(reply.headers["etag"], "\"1\"");
+        assert_eq!(reply.headers["cache-control"], "no-store");
+        assert_eq!(reply.headers["x-content-type-options"], "nosniff");
         let path = format!("/v1/conversations/{}", created["id"].as_str().unwrap());
         assert_eq!(world.get(&path).await.json(StatusCode::OK), created);
         for (field, value) in [
@@ -161,7 +163,10 @@ async fn a_fork_has_the_history_of_its_origin() {
         let whole =
             world.request(axum::http::Request::post(format!("{source}/fork")).body(axum::body::Body::empty()).unwrap());
         assert_eq!(whole.await.json(StatusCode::CREATED)["lastSeq"], 7);
-        world.post(&format!("{source}/fork"), json!({ "afterSeq": 99 })).await.problem(400, "INVALID_REQUEST");
+        world.post(&format!("{source}/fork"), json!({ "afterSeq": 99 })).await.problem(409, "CONFLICT");
+        world.post(&format!("{source}/fork"), json!({ "afterSeq": 1.5 })).await.problem(400, "INVALID_REQUEST");
+        let first = world.post(&format!("{source}/fork"), json!({ "afterSeq": 1.0 })).await;
+        assert_eq!(first.json(StatusCode::CREATED)["lastSeq"], 1);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The API over both stores, called in the process and over sockets.
 
+mod app;
 mod conversations;
 mod messages;
 mod operator;
@@ -23,9 +24,9 @@ use teamster_store::{
     SessionChange, SqliteOptions, SqliteStore, Store, TokenId, TurnId, UsageEntry, WorkerId,
 };
 use tower::ServiceExt as _;
-use utoipa_axum::router::OpenApiRouter;
 use uuid::Uuid;
 
+use super::{Protection, ProtectionOptions, tokens};
 use crate::access::{Identity, Scope};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -77,7 +78,9 @@ impl World {
             host: HostId::new("host"),
             clock: Clock::system(),
         });
-        let built = super::build(gateway.clone(), OpenApiRouter::default(), Duration::from_millis(300));
+        let options = ProtectionOptions { listen: gateway.config().listen, fixed_token: None };
+        let protection = Protection::new(gateway.clone(), options).unwrap();
+        let built = super::build(gateway.clone(), tokens::router(protection), Duration::from_millis(300));
         let token = TokenId::new(Uuid::now_v7());
         let identity = Identity { token: Some(token), owner: "alice".to_owned(), scopes: vec![Scope::Admin] };
         Self { gateway, store, routes: built.protected.merge(built.open), identity, directory }

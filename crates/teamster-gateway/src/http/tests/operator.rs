@@ -131,8 +131,8 @@ async fn changes_are_in_the_audit_log() {
         let turn = world.message(&id, "hi").await;
         world.post(&format!("/v1/turns/{turn}/abort"), json!({})).await.json(StatusCode::ACCEPTED);
         world.post(&format!("/v1/turns/{turn}/retry"), json!({})).await.json(StatusCode::ACCEPTED);
-        let new = json!({ "conversationId": id, "cron": "0 9 * * *", "text": "Report" });
-        world.post("/v1/schedules", new).await.json(StatusCode::CREATED);
+        let new = json!({ "cron": "0 9 * * *", "text": "Report" });
+        world.post(&format!("{path}/schedules"), new).await.json(StatusCode::CREATED);
         world.call(Method::DELETE, &path, Value::Null).await;
         let log = world.store.audit_log(PageRequest::first(50)).await.unwrap().items;
         let actor = format!("token:{}", world.identity().token.unwrap());

@@ -10,9 +10,9 @@ use crate::access::Scope;
 async fn a_schedule_is_created_replaced_and_deleted() {
     for world in World::all().await {
         let id = world.conversation().await;
-        let new = json!({ "conversationId": id, "cron": "0 9 * * 1-5", "timeZone": "Europe/London", "text": "Report",
+        let new = json!({ "cron": "0 9 * * 1-5", "timeZone": "Europe/London", "text": "Report",
             "missed": "skip" });
-        let created = world.post("/v1/schedules", new).await.json(StatusCode::CREATED);
+        let created = world.post(&format!("/v1/conversations/{id}/schedules"), new).await.json(StatusCode::CREATED);
         for (field, value) in [
             ("conversationId", json!(id)),
             ("timeZone", json!("Europe/London")),
@@ -50,39 +50,36 @@ async fn an_invalid_schedule_names_its_field() {
         (json!({ "at": "2001-01-01T00:00:00Z", "text": "t" }), "at"),
         (json!({ "cron": "0 9 * * *", "text": " " }), "text"),
     ] {
-        let mut body = body;
-        body["conversationId"] = json!(id);
-        let problem = world.post("/v1/schedules", body).await.problem(400, "INVALID_REQUEST");
+        let problem =
+            world.post(&format!("/v1/conversations/{id}/schedules"), body).await.problem(400, "INVALID_REQUEST");
         assert_eq!(problem["field"], field, "{problem}");
     }
-    let missing = json!({ "cron": "0 9 * * *", "text": "t" });
-    world.post("/v1/schedules", missing.clone()).await.problem(400, "INVALID_REQUEST");
-    let mut unknown = missing;
-    unknown["conversationId"] = json!(uuid::Uuid::nil());
-    world.post("/v1/schedules", unknown).await.problem(404, "NOT_FOUND");
+    let unknown = format!("/v1/conversations/{}/schedules", uuid::Uuid::nil());
+    world.post(&unknown, json!({ "cron": "0 9 * * *", "text": "t" })).await.problem(404, "NOT_FOUND");
 }
 
 #[tokio::test]
 async fn a_sender_cannot_schedule_a_text_in_the_name_of_another_author() {
     let world = World::memory(|_| {});
     let id = world.conversation().await;
-    let new = json!({ "conversationId": id, "cron": "0 9 * * *", "text": "Report" });
-    let created = world.post("/v1/schedules", new.clone()).await.json(StatusCode::CREATED);
+    let new = json!({ "cron": "0 9 * * *", "text": "Report" });
+    let created = world.post(&format!("/v1/conversations/{id}/schedules"), new.clone()).await.json(StatusCode::CREATED);
     let path = format!("/v1/schedules/{}", created["id"].as_str().unwrap());
     let bob = world.as_caller("bob", &[Scope::Send]);
     let text = json!({ "cron": "0 9 * * *", "text": "Delete everything" });
     assert_eq!(bob.call(Method::PUT, &path, text).await.json(StatusCode::OK)["author"], "bob");
     let mut named = new;
     named["author"] = json!("alice");
-    bob.post("/v1/schedules", named).await.problem(403, "FORBIDDEN");
+    bob.post(&format!("/v1/conversations/{id}/schedules"), named).await.problem(403, "FORBIDDEN");
 }
 
 #[tokio::test]
 async fn the_number_of_schedules_of_a_conversation_has_a_limit() {
     let world = World::memory(|_| {});
-    let new = json!({ "conversationId": world.conversation().await, "cron": "0 9 * * *", "text": "Report" });
+    let id = world.conversation().await;
+    let new = json!({ "cron": "0 9 * * *", "text": "Report" });
     for _ in 0..crate::schedules::ScheduleLimits::default().per_conversation {
-        world.post("/v1/schedules", new.clone()).await.json(StatusCode::CREATED);
+        world.post(&format!("/v1/conversations/{id}/schedules"), new.clone()).await.json(StatusCode::CREATED);
     }
-    world.post("/v1/schedules", new).await.problem(409, "CONFLICT");
+    world.post(&format!("/v1/conversations/{id}/schedules"), new).await.problem(409, "CONFLICT");
 }

@@ -1,14 +1,24 @@
 //! The committed description of the API.
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::Value;
+use tower::ServiceExt as _;
 
 use super::World;
+use crate::http::{Protection, ProtectionOptions, routes, tokens};
 
 /// The file is written again if this variable is set.
 const UPDATE: &str = "TEAMSTER_UPDATE_SNAPSHOTS";
 
+/// Returns the description of the whole API, with tokens and the audit log.
 async fn served(world: &World) -> Value {
-    serde_json::from_slice(&world.get("/v1/openapi.json").await.bytes).unwrap()
+    let options = ProtectionOptions { listen: ([127, 0, 0, 1], 4780).into(), fixed_token: None };
+    let protection = Protection::new(world.gateway.clone(), options).unwrap();
+    let routes = routes(world.gateway.clone(), tokens::router(protection)).protected;
+    let request = Request::get("/v1/openapi.json").body(Body::empty()).unwrap();
+    let response = routes.oneshot(request).await.unwrap();
+    serde_json::from_slice(&axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap()).unwrap()
 }
 
 #[tokio::test]

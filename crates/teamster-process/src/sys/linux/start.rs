@@ -11,8 +11,10 @@ use rustix::{
     process::{getppid, getuid},
 };
 
-/// How often to check whether the system has released an ended thread. It takes microseconds.
-const RELEASE_LOOKS: u32 = 200;
+/// How often to check whether the system has released an ended thread. It takes microseconds, which is less than the shortest
+/// sleep. So the first checks only yield.
+const RELEASE_LOOKS: u32 = 220;
+const RELEASE_YIELDS: u32 = 20;
 const RELEASE_PAUSE: Duration = Duration::from_micros(50);
 
 /// Returns whether this program's file grants rights that its caller lacks (setuid, setgid,
@@ -38,12 +40,16 @@ pub(crate) fn own_thread() -> i32 {
 /// Waits until an ended thread is no longer counted. A join returns slightly earlier.
 #[expect(unsafe_code, reason = "no safe call asks about a thread")]
 pub(crate) fn await_release(thread: i32) {
-    for _ in 0..RELEASE_LOOKS {
+    for look in 0..RELEASE_LOOKS {
         let process = std::process::id();
         // SAFETY: signal 0 only checks that the thread exists.
         if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
             return;
         }
-        thread::sleep(RELEASE_PAUSE);
+        if look < RELEASE_YIELDS {
+            thread::yield_now();
+        } else {
+            thread::sleep(RELEASE_PAUSE);
+        }
     }
 }

@@ -25,6 +25,7 @@ use self::resources::RunResources;
 use super::ended::Ended;
 use super::event_sink::EventSink;
 use super::failures::protocol_panicked;
+use super::log;
 use crate::recording::redact::Redactor;
 use crate::setup::project_guard::ProjectGuard;
 use crate::threads::blocking;
@@ -107,12 +108,14 @@ impl AgentProcess {
         };
         sink.queue.flush();
         let (survivors, kept, exit) = end.await;
+        log::step("tree gone");
         let (code, signal, left) = (exit.code, exit.signal_name(), survivors.len());
         tracing::debug!(code, signal = signal.as_deref(), processes_left = left, "the CLI has exited");
         link.recorder.exit(exit);
         for warning in resources.remove().await {
             sink.emit(warning);
         }
+        log::step("files removed");
         if !survivors.is_empty() {
             sink.emit(processes_left(&survivors));
         }

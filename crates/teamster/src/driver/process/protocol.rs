@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use teamster_agents::protocol::{Action, Input, Protocol};
 
+use crate::driver::log;
 use crate::setup::path_resolver::DiskPathResolver;
 
 /// The protocol of a process. After a panic it ignores every input: a bug in one agent must not crash the host.
@@ -27,6 +28,7 @@ impl GuardedProtocol {
         }
         if !self.has_output && matches!(input, Input::Line(_) | Input::Server(_)) {
             self.has_output = true;
+            log::step("first output read");
             tracing::debug!("the agent has written its first output");
         }
         let protocol = &mut self.protocol;

@@ -28,6 +28,7 @@ use super::protocol::GuardedProtocol;
 use super::resources::RunResources;
 use crate::agent_server::{Password, Server};
 use crate::driver::host::Host;
+use crate::driver::log;
 use crate::errors::with_causes;
 use crate::recording::Recorder;
 use crate::recording::redact::Redactor;
@@ -72,6 +73,7 @@ impl AgentProcess {
             tokio::join!(wait_for_disk(prepare_on_thread(launch, host), cancel), request_keeper(&supervisor, cancel))
         })
         .await;
+        log::step("prepared and keeper ready");
         let Some((launch, prepared)) = prepared else {
             return Err(not_spawned(&SpawnError::Stopped));
         };
@@ -87,6 +89,7 @@ impl AgentProcess {
                 return Err(not_spawned(&error));
             }
         };
+        log::step("CLI started");
         tracing::debug!(program = %launch.program.display(), pid = tree.pid(), "the CLI was started");
         resources.record_tree(tree.pid(), tree.keeper());
         recorder.start(&launch.program, &spawn.args);
@@ -97,11 +100,13 @@ impl AgentProcess {
 }
 
 async fn request_keeper(supervisor: &Supervisor, cancel: &CancellationToken) -> Result<Keeper, SpawnError> {
-    tokio::select! {
+    let keeper = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(SpawnError::Stopped),
         keeper = Keeper::request(supervisor) => keeper,
-    }
+    };
+    log::step("keeper ready");
+    keeper
 }
 
 /// Waits for work of a thread on a disk, after the cancellation for at most [`DISK_TIMEOUT`]. The thread continues in any case.
@@ -143,7 +148,9 @@ async fn prepare_on_thread(launch: Launch, host: Host) -> (Launch, Result<Prepar
     // A caller that stops waiting releases it, so that starts on a disk that does not answer do not block others.
     let _permit = STARTUP_PERMITS.acquire().await;
     blocking(move || {
+        log::step("thread started");
         let prepared = prepare(&launch, host);
+        log::step("prepared");
         (launch, prepared)
     })
     .await
@@ -154,8 +161,10 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
         Ok(run) => (Some(run), None),
         Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, with_causes(&error)))),
     };
+    log::step("ledger entry written");
     let mut resources = RunResources { merged: Vec::new(), files: None, run_dir, recording: None };
     let files = private_files(launch, &host, &mut resources)?;
+    log::step("private files written");
     let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
     let inherited = std::mem::take(&mut host.environment);

@@ -4,6 +4,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::TurnDriver;
 use crate::agent_server::remaining_event;
+use crate::driver::log;
 use crate::driver::process::AgentOutput;
 use crate::turns::handle::RunHandle;
 
@@ -11,6 +12,7 @@ impl TurnDriver<'_> {
     /// Reads the output of the leader, which is in the pipes. Other processes may hold the pipes open and write to them: they
     /// get the drain period.
     pub(super) async fn drain(&mut self, output: &mut AgentOutput, run: &RunHandle) {
+        log::step("exit noticed");
         self.is_draining = true;
         let until = Instant::now() + self.limits.drain;
         output.deliver_lines(self);
@@ -26,6 +28,7 @@ impl TurnDriver<'_> {
         output.finish_lines(self);
         self.drain_server(output, until, run).await;
         output.read_pending_diagnostics(self);
+        log::step("output read");
     }
 
     /// Reads the events that the CLI's server sent before its end.

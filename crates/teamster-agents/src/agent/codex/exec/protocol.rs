@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::items::{Item, ItemHead, Todo};
 use super::super::thread::Expected;
 use super::super::{answer, failure, mcp, notices, tools};
-use super::wire::{Line, TurnUsage};
+use super::wire::{CompletedItem, ITEM_COMPLETED, Line, TurnUsage};
 use crate::agent::json_string::JsonString;
 use crate::agent::line;
 use crate::agent::mcp::Health;
@@ -78,6 +78,13 @@ impl Exec {
     }
 
     fn line(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
+        // Most lines are messages, which are read in one pass.
+        if text.starts_with(ITEM_COMPLETED)
+            && let Ok(CompletedItem { item }) = serde_json::from_str(text)
+            && self.text_item(&item, actions)
+        {
+            return Ok(());
+        }
         let line: Line<'_> = serde_json::from_str(text)?;
         match (&*line.kind, line.item) {
             ("thread.started", _) => self.thread_started(line.thread_id.as_deref().unwrap_or_default(), actions),
@@ -93,14 +100,8 @@ impl Exec {
             }
             ("item.completed", Some(raw)) => {
                 let head = serde_json::from_str::<ItemHead<'_>>(raw.get())?;
-                let id = head.id.unwrap_or_default();
-                match &*head.kind {
-                    "agent_message" => self.message(&id, head.text, actions),
-                    "reasoning" => {
-                        self.error = None;
-                        actions.push(Action::Emit(Event::Thinking(delta(&id, head.text))));
-                    }
-                    _ => self.item_completed(&id, &serde_json::from_str(raw.get())?, actions),
+                if !self.text_item(&head, actions) {
+                    self.item_completed(&head.id.unwrap_or_default(), &serde_json::from_str(raw.get())?, actions);
                 }
             }
             _ => actions.push(Action::Alive),
@@ -131,6 +132,20 @@ impl Exec {
             "web_search" => actions.push(Action::Alive),
             _ => self.call(id, item, actions),
         }
+    }
+
+    /// Emits the text of a message or of reasoning. Returns false for other items.
+    fn text_item(&mut self, item: &ItemHead<'_>, actions: &mut Actions) -> bool {
+        let id = item.id.as_deref().unwrap_or_default();
+        match &*item.kind {
+            "agent_message" => self.message(id, item.text, actions),
+            "reasoning" => {
+                self.error = None;
+                actions.push(Action::Emit(Event::Thinking(delta(id, item.text))));
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn message(&mut self, id: &str, text: Option<JsonString<'_>>, actions: &mut Actions) {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::items::ErrorBody;
+use super::super::items::{ErrorBody, ItemHead};
 use crate::agent::line::Text;
 
 /// A line of `codex exec --json`.
@@ -18,6 +18,16 @@ pub(super) struct Line<'a> {
     pub(super) usage: Option<TurnUsage>,
     pub(super) error: Option<ErrorBody>,
     pub(super) message: Option<String>,
+}
+
+/// The start of a line with a complete item.
+pub(super) const ITEM_COMPLETED: &str = r#"{"type":"item.completed","#;
+
+/// The item of a line that starts with [`ITEM_COMPLETED`].
+#[derive(Debug, Deserialize)]
+pub(super) struct CompletedItem<'a> {
+    #[serde(borrow)]
+    pub(super) item: ItemHead<'a>,
 }
 
 /// The tokens of the whole thread. Cached tokens are part of `input_tokens`, reasoning is part of `output_tokens`.

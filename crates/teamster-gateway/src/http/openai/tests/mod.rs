@@ -150,7 +150,7 @@ impl Running<'_> {
             state,
             result: None,
             error_code: error.map(|(code, _)| code.to_owned()),
-            attempt: self.end(vec![self.event("turn_finished", fields)]),
+            attempt: Self::end(vec![self.event("turn_finished", fields)]),
         };
         self.fixture.store().finish(self.claim.lease, finish, self.now()).await.unwrap();
         self.announce();
@@ -158,12 +158,12 @@ impl Running<'_> {
 
     async fn retry(self) {
         let event = self.event("turn_retrying", json!({ "attempt": 1, "delayMs": 0, "code": "CONNECTION" }));
-        let hand_back = HandBack { kind: HandBackKind::Retry(self.now()), attempt: self.end(vec![event]) };
+        let hand_back = HandBack { kind: HandBackKind::Retry(self.now()), attempt: Self::end(vec![event]) };
         self.fixture.store().hand_back(self.claim.lease, hand_back, self.now()).await.unwrap();
         self.announce();
     }
 
-    fn end(&self, events: Vec<NewEvent>) -> AttemptEnd {
+    fn end(events: Vec<NewEvent>) -> AttemptEnd {
         let usage = Usage { input_tokens: 7, output_tokens: 5, cost_micros: 0 };
         AttemptEnd {
             session: SessionChange::Keep,

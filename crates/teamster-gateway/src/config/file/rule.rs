@@ -1,4 +1,4 @@
-//! The arrays of tables: rules and webhooks. The type of hooks is [`HookConfig`](crate::hooks::HookConfig).
+//! The tables `[[serve.rules]]`.
 
 use std::path::PathBuf;
 
@@ -48,8 +48,3 @@ pub struct RuleTable {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reject: bool,
 }
-
-/// A webhook channel.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct WebhookTable {}

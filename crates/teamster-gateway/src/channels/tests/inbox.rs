@@ -1,0 +1,202 @@
+//! Access rules, duplicates, loops, edits and commands.
+
+use teamster_channel::{Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Place, Receipt};
+use teamster_store::{PageRequest, TurnState};
+
+use super::World;
+use super::service::Service;
+use crate::channels::inbox::ChannelInbox;
+use crate::config::Rule;
+use crate::engine::Gateway;
+
+struct Fixture {
+    _world: World,
+    gateway: Gateway,
+    inbox: ChannelInbox,
+}
+
+async fn fixture(change: impl FnOnce(&mut crate::config::Config)) -> Fixture {
+    let service = Service::new([]).shared();
+    let mut world = World::new(service.clone()).await;
+    change(&mut world.config);
+    let gateway = world.gateway();
+    let inbox = ChannelInbox::new(gateway.clone(), &*service);
+    Fixture { _world: world, gateway, inbox }
+}
+
+fn place(chat: &str) -> Place {
+    Place { chat: chat.to_owned(), thread: String::new() }
+}
+
+fn author(id: &str) -> Author {
+    Author { id: id.to_owned(), name: "A name".to_owned(), is_bot: false, roles: Vec::new() }
+}
+
+fn message(id: &str, chat: &str, from: &str) -> Message {
+    Message {
+        ids: vec![id.to_owned()],
+        place: place(chat),
+        author: author(from),
+        text: "hello".to_owned(),
+        attachments: Vec::new(),
+        is_addressed: true,
+    }
+}
+
+fn named(from: &str) -> Rule {
+    Rule { authors: Some(vec![from.to_owned()]), ..Rule::default() }
+}
+
+fn open_channel(config: &mut crate::config::Config) {
+    config.rules = vec![Rule { channel: Some("double".to_owned()), ..Rule::default() }];
+}
+
+impl Fixture {
+    async fn command(&self, name: &str, argument: &str) -> String {
+        let command = ChatCommand {
+            name: name.to_owned(),
+            argument: argument.to_owned(),
+            author: author("alice"),
+            place: place("c"),
+        };
+        self.inbox.command(command).await.unwrap().text
+    }
+
+    async fn conversation(&self, chat: &str) -> teamster_store::Conversation {
+        let address = super::address(chat);
+        self.gateway.store().conversation_at(address, self.gateway.now()).await.unwrap().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_without_a_rule_gets_nothing_and_leaves_nothing() {
+    let fixture =
+        fixture(|config| config.rules = vec![named("alice"), Rule { model: Some("m".into()), ..Rule::default() }])
+            .await;
+    assert_eq!(fixture.inbox.message(message("1", "c", "mallory")).await.unwrap(), Receipt::Ignored);
+    let found = fixture.gateway.store().conversation_at(super::address("c"), fixture.gateway.now()).await.unwrap();
+    assert!(found.is_none());
+    assert!(matches!(fixture.inbox.message(message("1", "c", "alice")).await.unwrap(), Receipt::Accepted { .. }));
+}
+
+#[tokio::test]
+async fn an_ignored_message_does_not_use_up_its_id() {
+    let fixture = fixture(open_channel).await;
+    let mut not_addressed = message("1", "c", "alice");
+    not_addressed.is_addressed = false;
+    assert_eq!(fixture.inbox.message(not_addressed).await.unwrap(), Receipt::Ignored);
+    assert!(matches!(fixture.inbox.message(message("1", "c", "alice")).await.unwrap(), Receipt::Accepted { .. }));
+    assert_eq!(fixture.inbox.message(message("1", "c", "alice")).await.unwrap(), Receipt::Duplicate);
+}
+
+#[tokio::test]
+async fn an_album_is_one_message_by_each_of_its_ids() {
+    let fixture = fixture(open_channel).await;
+    let album = Message { ids: vec!["1".into(), "2".into()], ..message("1", "c", "alice") };
+    assert!(matches!(fixture.inbox.message(album).await.unwrap(), Receipt::Accepted { .. }));
+    assert_eq!(fixture.inbox.message(message("2", "c", "alice")).await.unwrap(), Receipt::Duplicate);
+}
+
+#[tokio::test]
+async fn threads_are_conversations_of_their_own() {
+    let fixture = fixture(open_channel).await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    let threaded = Message { place: Place { thread: "t".into(), ..place("c") }, ..message("2", "c", "alice") };
+    fixture.inbox.message(threaded).await.unwrap();
+    assert_eq!(fixture.conversation("c").await.queued, 1);
+}
+
+#[tokio::test]
+async fn messages_of_programs_are_ignored_by_default_and_cannot_loop() {
+    let bot = |id: &str| Message { author: Author { is_bot: true, ..author("bot") }, ..message(id, "c", "bot") };
+    let closed = fixture(open_channel).await;
+    assert_eq!(closed.inbox.message(bot("1")).await.unwrap(), Receipt::Ignored);
+    let open = fixture(|config| {
+        open_channel(config);
+        config.channels.bots.accept = true;
+        config.channels.bots.max_in_a_row = 2;
+    })
+    .await;
+    let mut accepted = 0;
+    for id in ["1", "2", "3", "4"] {
+        accepted += u32::from(matches!(open.inbox.message(bot(id)).await.unwrap(), Receipt::Accepted { .. }));
+    }
+    assert_eq!(accepted, 2);
+    open.inbox.message(message("5", "c", "alice")).await.unwrap();
+    assert!(matches!(open.inbox.message(bot("6")).await.unwrap(), Receipt::Accepted { .. }));
+}
+
+#[tokio::test]
+async fn a_full_queue_is_reported_to_the_author_and_large_attachments_are_refused() {
+    let fixture = fixture(|config| {
+        open_channel(config);
+        config.limits.queue_per_chat = 1;
+        config.limits.attachment_bytes = 3;
+    })
+    .await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    assert!(matches!(fixture.inbox.message(message("2", "c", "alice")).await.unwrap(), Receipt::Busy(_)));
+    let attachment = Attachment { name: "a".into(), media_type: "text/plain".into(), bytes: b"four".to_vec() };
+    let large = Message { attachments: vec![attachment], ..message("3", "d", "alice") };
+    let receipt = fixture.inbox.message(large).await.unwrap();
+    assert!(matches!(&receipt, Receipt::Refused(text) if text.contains("the limit is 3")), "{receipt:?}");
+}
+
+#[tokio::test]
+async fn an_edit_replaces_a_waiting_message_and_an_unknown_one_has_no_effect() {
+    let fixture = fixture(open_channel).await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    for id in ["1", "unknown"] {
+        fixture.inbox.edit(Edit { id: id.into(), text: "changed".into() }).await.unwrap();
+    }
+    let turns = fixture.gateway.store().open_turns(fixture.conversation("c").await.id).await.unwrap();
+    assert_eq!(turns[0].message.text, "changed");
+}
+
+#[tokio::test]
+async fn state_belongs_to_its_channel() {
+    let fixture = fixture(open_channel).await;
+    assert_eq!(fixture.inbox.state("offset").await.unwrap(), None);
+    fixture.inbox.set_state("offset", 7.into()).await.unwrap();
+    assert_eq!(fixture.inbox.state("offset").await.unwrap(), Some(7.into()));
+    assert!(fixture.gateway.store().channel_state("double:offset".to_owned()).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn agent_and_model_are_selected_for_the_conversation_also_before_its_first_message() {
+    let fixture = fixture(open_channel).await;
+    assert!(fixture.command("agent", "").await.contains("`claude`"));
+    assert!(fixture.command("agent", "no-such-agent").await.contains("no\\-such\\-agent"));
+    assert!(fixture.command("agent", "codex").await.contains("`codex` from the next turn"));
+    assert!(fixture.command("model", "gpt").await.contains("`gpt`"));
+    assert!(fixture.command("model", "").await.contains("`gpt`"));
+    assert_eq!(fixture.conversation("c").await.agent, "codex");
+    fixture.command("agent", "claude").await;
+    assert!(!fixture.command("model", "").await.contains("`gpt`"), "a model belongs to its agent");
+    assert!(fixture.command("status", "").await.contains("- State: idle"));
+    assert!(fixture.command("usage", "").await.contains("- In all: 0 tokens in"));
+    assert!(fixture.command("rm", "-rf").await.contains("There is no command `rm`"));
+}
+
+#[tokio::test]
+async fn stop_ends_the_turn_that_waits_and_new_starts_anew() {
+    let fixture = fixture(open_channel).await;
+    assert_eq!(fixture.command("stop", "").await, "There is no conversation here yet.");
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    fixture.inbox.message(message("2", "c", "alice")).await.unwrap();
+    assert_eq!(fixture.command("stop", "").await, "The waiting turn is stopped. 1 more waiting.");
+    assert!(fixture.command("new", "").await.starts_with("The agent starts anew"));
+    let conversation = fixture.conversation("c").await;
+    let turns = fixture.gateway.store().turns(conversation.id, PageRequest::first(9)).await.unwrap().items;
+    assert_eq!(turns[0].state, TurnState::Aborted);
+    let log = fixture.gateway.store().events(conversation.id, teamster_store::Seq::START, 99).await.unwrap();
+    assert_eq!(log.events.last().unwrap().kind, "conversation_restarted");
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_run_commands() {
+    let fixture = fixture(|config| config.rules = vec![named("bob")]).await;
+    assert_eq!(fixture.command("agent", "codex").await, "You must not use this gateway.");
+    let found = fixture.gateway.store().conversation_at(super::address("c"), fixture.gateway.now()).await.unwrap();
+    assert!(found.is_none());
+}

@@ -1,0 +1,109 @@
+//! Permission requests in a chat: who may answer, how often, and with which token.
+
+use std::time::Duration;
+
+use teamster_channel::{Author, Button, Content, Inbox as _, Place, PromptAnswer, PromptDecision};
+use teamster_store::{
+    Claim, ClaimRequest, Effects, HostId, Json, NewPermission, PermissionId, PermissionOutcome, WorkStore as _,
+};
+use uuid::Uuid;
+
+use super::service::Service;
+use super::{World, accept, address, events, shut_down};
+use crate::channels::deliveries::{self, Choice, Recipient};
+use crate::channels::inbox::ChannelInbox;
+use crate::config::Rule;
+use crate::engine::Gateway;
+use teamster_store::Decision;
+
+/// Lets a turn run and wait for a permission, and returns the request.
+pub(super) async fn request(gateway: &Gateway, world: &World, approvers: &[&str]) -> (Claim, PermissionId) {
+    let claim = ClaimRequest {
+        worker: gateway.worker().clone(),
+        host: HostId::new("host"),
+        lease_for: Duration::from_mins(1),
+        max_running: 9,
+        max_running_per_chat: 9,
+        affinity: Duration::ZERO,
+    };
+    let claim = world.store.claim(claim, gateway.now()).await.unwrap().unwrap();
+    let id = PermissionId::new(Uuid::now_v7());
+    let to = Recipient::of_turn(claim.lease, &claim.conversation.address, gateway.now());
+    let choice = |label: &str, decision| Choice { label: label.into(), decision, message: None, takes_text: false };
+    let choices =
+        [choice("Allow", Decision::Allow), choice("Always", Decision::AllowAlways), choice("Deny", Decision::Deny)];
+    let deliveries = deliveries::prompt(&to, id, "May I?", &choices).unwrap();
+    let body = Json::of(&serde_json::json!({"approvers": approvers})).unwrap();
+    let new = NewPermission { id, body, deadline: gateway.now().after(Duration::from_mins(10)) };
+    let effects = Effects { events: Vec::new(), deliveries };
+    gateway.store().request_permission(claim.lease, new, effects, gateway.now()).await.unwrap();
+    gateway.announce_growth(claim.conversation.id);
+    (claim, id)
+}
+
+fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {
+    PromptAnswer {
+        token: token.to_owned(),
+        message: None,
+        author: Author { id: author.into(), name: String::new(), is_bot: false, roles: Vec::new() },
+        place: Place { chat: chat.into(), thread: String::new() },
+    }
+}
+
+#[tokio::test]
+async fn a_press_counts_once_for_an_approver_and_a_refused_one_uses_nothing_up() {
+    let service = Service::new([]).shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.rules = vec![Rule { channel: Some("double".into()), ..Rule::default() }];
+    let (gateway, mut tasks) = world.start();
+    let accepted = accept(&gateway, address("c")).await;
+    let (_, id) = request(&gateway, &world, &["double:alice"]).await;
+    world.settled().await;
+    let shown = service.shown();
+    let Content::Prompt(prompt) = &shown[0].content else { panic!("{shown:?}") };
+    let [allow, always, deny]: &[Button; 3] = prompt.buttons.as_slice().try_into().unwrap();
+    let inbox = ChannelInbox::new(gateway.clone(), &*service);
+    let wrong_end = format!("{}A", allow.token.get(..allow.token.len() - 1).unwrap());
+    for (answer, wanted) in [
+        (press("approve", "alice", "c"), PromptDecision::Closed),
+        (press(&wrong_end, "alice", "c"), PromptDecision::Closed),
+        (press(&allow.token, "alice", "other"), PromptDecision::Closed),
+        (press(&allow.token, "mallory", "c"), PromptDecision::NotAllowed),
+        (press(&deny.token, "alice", "c"), PromptDecision::Applied),
+        (press(&allow.token, "alice", "c"), PromptDecision::Closed),
+        (press(&always.token, "mallory", "c"), PromptDecision::NotAllowed),
+    ] {
+        assert_eq!(inbox.answer(answer.clone()).await.unwrap(), wanted, "{}", answer.author.id);
+    }
+    let permission = gateway.store().permission(id).await.unwrap().unwrap();
+    let closing = permission.closing.unwrap();
+    assert_eq!((closing.outcome, closing.by.as_deref()), (PermissionOutcome::Denied, Some("double:alice")));
+    assert_eq!(events(&gateway, accepted, "permission_answered").await.len(), 1);
+    world.settled().await;
+    shut_down(&gateway, &mut tasks).await;
+    assert_eq!(service.texts("c")[1], "Denied by `double:alice`.");
+}
+
+#[tokio::test]
+async fn a_press_after_a_restart_counts_and_the_prompt_loses_its_buttons_where_the_service_can_edit() {
+    let mut service = Service::new([]);
+    service.capabilities.edits = true;
+    let service = service.shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.rules = vec![Rule { channel: Some("double".into()), ..Rule::default() }];
+    let (gateway, tasks) = world.start();
+    accept(&gateway, address("c")).await;
+    request(&gateway, &world, &["double:alice"]).await;
+    world.settled().await;
+    drop(tasks);
+    let (gateway, mut tasks) = world.start();
+    let Content::Prompt(prompt) = service.shown()[0].content.clone() else { panic!("it is a prompt") };
+    let inbox = ChannelInbox::new(gateway.clone(), &*service);
+    let pressed = inbox.answer(press(&prompt.buttons[1].token, "alice", "c")).await.unwrap();
+    assert_eq!(pressed, PromptDecision::Applied);
+    world.settled().await;
+    shut_down(&gateway, &mut tasks).await;
+    let shown = service.shown();
+    assert_eq!(shown.len(), 1);
+    assert!(matches!(&shown[0].content, Content::PromptClosed { outcome, .. } if outcome == "allow_always"));
+}
