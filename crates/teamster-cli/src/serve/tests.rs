@@ -74,7 +74,8 @@ fn each_problem_names_its_origin() {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let args = ServeArgs { role: Some(RoleName::Worker), ..ServeArgs::default() };
-    let file = "[serve]\nlisten = 'x'\ndirectory = '/'\n[serve.timing]\nlease = '1s'\n[[serve.rules]]\nagent = 'codx'\n";
+    let file =
+        "[serve]\nlisten = 'x'\ndirectory = '/'\n[serve.timing]\nlease = '1s'\n[[serve.rules]]\nagent = 'codx'\n";
     let variables = [("AGENT_BACKEND", "claud"), ("TEAMSTER_STORE", "postgres://db/x")];
     insta::assert_snapshot!(problems(&args, file, &variables), @"");
     insta::assert_snapshot!(problems(&ServeArgs::default(), "[serve]\nlisten = 1\npermision = 'ask'\n", &[]), @"");

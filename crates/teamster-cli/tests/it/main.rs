@@ -24,8 +24,9 @@ mod recordings;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
-mod session;
+#[cfg(feature = "serve")]
 mod service;
+mod session;
 mod sessions;
 mod signals;
 mod states;

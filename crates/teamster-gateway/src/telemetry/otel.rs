@@ -48,6 +48,13 @@ pub enum ExportError {
 }
 
 impl SpanExport {
+    /// Whether a variable names a collector.
+    pub fn is_configured() -> bool {
+        ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    }
+
     /// Starts the export in a thread of its own. `endpoint` is the address of the collector without a path, such as
     /// `http://127.0.0.1:4318`. `None` takes it from `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`.
     ///
@@ -67,7 +74,7 @@ impl SpanExport {
     }
 
     /// Returns the layer for a subscriber.
-    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync
+    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
@@ -80,18 +87,16 @@ impl SpanExport {
             .with_filter(filter_fn(is_exported))
     }
 
-    /// Sends the spans that wait, and stops the export. It takes at most `limit`, and 5 s before for the spans that wait.
+    /// Sends the spans that wait, and stops the export. It takes at most `limit`, and 5 s before for the spans that wait. It
+    /// blocks: do not call it in an async task.
     ///
     /// # Errors
     /// Spans were lost: the collector does not answer or refuses them.
-    pub async fn shutdown(self, limit: Duration) -> Result<(), ExportError> {
-        let stop = move || {
-            // The shutdown sends what waits as well, but does not say whether it was sent.
-            let flushed = self.provider.force_flush();
-            self.provider.shutdown_with_timeout(limit).and(flushed)
-        };
-        let stopped = tokio::task::spawn_blocking(stop).await.map_err(|error| ExportError::Flush(error.to_string()))?;
-        stopped.map_err(|error| ExportError::Flush(error.to_string()))
+    pub fn shutdown(self, limit: Duration) -> Result<(), ExportError> {
+        // The shutdown sends what waits as well, but does not say whether it was sent.
+        let flushed = self.provider.force_flush();
+        let stopped = self.provider.shutdown_with_timeout(limit);
+        stopped.and(flushed).map_err(|error| ExportError::Flush(error.to_string()))
     }
 }
 

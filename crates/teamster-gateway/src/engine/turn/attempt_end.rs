@@ -180,12 +180,7 @@ impl Attempt<'_> {
         };
         deliveries.extend(std::mem::take(&mut self.deliveries));
         events.extend(last);
-        Ok(AttemptEnd {
-            session,
-            usage: self.usage(result),
-            closings,
-            effects: Effects { events, deliveries },
-        })
+        Ok(AttemptEnd { session, usage: self.usage(result), closings, effects: Effects { events, deliveries } })
     }
 
     fn usage(&self, result: &RunResult) -> Option<UsageEntry> {
