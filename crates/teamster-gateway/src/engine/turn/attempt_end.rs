@@ -25,7 +25,7 @@ impl Attempt<'_> {
             Outcome::Result(result) => result,
             Outcome::Shutdown => return self.record_shutdown().await,
         };
-        spans::attempt_ended(result.error_code.as_ref().map(teamster::event::ErrorCode::as_str));
+        spans::attempt_ended(result.error_code.as_ref().map(ErrorCode::as_str));
         let shared = self.context.shared();
         let facts = AttemptFacts {
             result: &result,
