@@ -121,7 +121,7 @@ async fn start(
     let options = ProtectionOptions { listen: server.address(), fixed_token };
     let protection = Protection::new(gateway.clone(), options)?;
     let token = if has_fixed_token { None } else { Some(first_token(&gateway).await?) };
-    let app = http::app(&gateway, &protection, channels::router(webhooks));
+    let app = http::app(&gateway, &protection, Some(channels::router(webhooks)));
     let running = gateway.start().await?;
     let scheme = if server.has_tls() { "https" } else { "http" };
     let url = format!("{scheme}://{}", server.address());

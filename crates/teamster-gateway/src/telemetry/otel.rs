@@ -59,7 +59,7 @@ impl SpanExport {
     /// `http://127.0.0.1:4318`. `None` takes it from `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`.
     ///
     /// # Errors
-    /// The endpoint or a variable is invalid. A collector that does not answer is no error: its spans are lost, and the log says so.
+    /// The endpoint or a variable is invalid. A collector that does not answer is no error: its spans are lost, and the log reports it.
     pub fn start(endpoint: Option<&str>) -> Result<Self, ExportError> {
         // The HTTP client panics without a provider. If another one is installed already, it is used.
         _ = rustls::crypto::ring::default_provider().install_default();
@@ -93,7 +93,7 @@ impl SpanExport {
     /// # Errors
     /// Spans were lost: the collector does not answer or refuses them.
     pub fn shutdown(self, limit: Duration) -> Result<(), ExportError> {
-        // The shutdown sends what waits as well, but does not say whether it was sent.
+        // The shutdown sends what waits as well, but does not report whether it was sent.
         let flushed = self.provider.force_flush();
         let stopped = self.provider.shutdown_with_timeout(limit);
         stopped.and(flushed).map_err(|error| ExportError::Flush(error.to_string()))
@@ -112,7 +112,7 @@ fn traces_url(endpoint: &str) -> String {
 fn resource() -> Resource {
     let from_environment = Resource::builder().build();
     let name = from_environment.get(&"service.name".into()).map(|name| name.to_string());
-    // The library's own default begins so.
+    // The library's own default starts with this.
     let is_default = name.is_none_or(|name| name.starts_with("unknown_service"));
     let resource = Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
     if is_default { resource.with_service_name(SERVICE).build() } else { resource.build() }

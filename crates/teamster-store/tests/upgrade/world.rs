@@ -150,7 +150,7 @@ pub(crate) async fn check(store: &SqliteStore) {
     assert!(store.schedule(ScheduleId::new(Uuid::from_u128(500))).await.unwrap().is_some());
     assert!(store.channel_state("worker:host".to_owned()).await.unwrap().is_some());
 
-    // A repeated message is still known, and the work of the old process goes on.
+    // A repeated message is still known, and the work of the old process continues.
     for number in [ENDED, RUNNING, QUEUED] {
         let again = store.accept(message(number, "other"), LIMITS, NOW).await.unwrap();
         let Accepted::Duplicate(AcceptedTurn { turn, .. }) = again else { panic!("{again:?}") };
