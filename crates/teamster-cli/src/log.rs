@@ -3,6 +3,7 @@
 //! Invariant: a log line contains no control sequences: control characters, and characters that change the direction of
 //! text, are escaped.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
@@ -17,6 +18,7 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::trace_export::TraceExport;
 use crate::verbose::LogLines;
 
 /// The directives of a log file, if none are given.
@@ -40,6 +42,7 @@ pub(crate) fn start(
     directives: Option<&str>,
     destination: Destination<'_>,
     more: Option<LogLines>,
+    export: &TraceExport,
 ) -> Result<(), String> {
     let Destination { file, is_json } = destination;
     let variable = std::env::var("RUST_LOG").ok();
@@ -53,15 +56,15 @@ pub(crate) fn start(
         .parse()
         .map_err(|error: ParseError| format!("cannot parse the log filter {:?}: {error}", text.unwrap_or_default()))?;
     let writer = match file {
-        None => BoxMakeWriter::new(|| Escaped(io::stderr())),
+        None => BoxMakeWriter::new(move || Escaped { to: io::stderr(), is_json }),
         Some(path) => {
             let file =
                 open(path).map_err(|error| format!("cannot open the log file {}: {error}", path.to_string_lossy()))?;
-            BoxMakeWriter::new(Mutex::new(Escaped(file)))
+            BoxMakeWriter::new(Mutex::new(Escaped { to: file, is_json }))
         }
     };
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer);
-    let registry = tracing_subscriber::registry().with(more.with_filter(LevelFilter::DEBUG));
+    let registry = tracing_subscriber::registry().with(more.with_filter(LevelFilter::DEBUG)).with(export.layer());
     #[cfg(feature = "serve")]
     if is_json {
         let started = registry.with(lines.json().flatten_event(true).with_filter(targets)).try_init();
@@ -97,26 +100,34 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// A writer that escapes invisible characters, except line ends and spaces.
-struct Escaped<W>(W);
+struct Escaped<W> {
+    to: W,
+    /// The bytes are JSON, in which an escape has four digits.
+    is_json: bool,
+}
 
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // A write error is ignored: a closed standard error must not cause a failure.
-        _ = self.0.write_all(escaped(&String::from_utf8_lossy(bytes)).as_bytes());
+        _ = self.to.write_all(escaped(&String::from_utf8_lossy(bytes), self.is_json).as_bytes());
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.to.flush()
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escaped(text: &str, is_json: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         let is_hidden =
             matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         if letter != '\n' && (letter.is_control() || is_hidden) {
+            if is_json {
+                _ = write!(shown, "\\u{:04x}", u32::from(letter));
+                continue;
+            }
             shown.extend(letter.escape_unicode());
         } else {
             shown.push(letter);
@@ -132,6 +143,14 @@ mod tests {
     #[test]
     fn control_and_invisible_characters_are_escaped_in_log_lines() {
         let text = "a\x1b]52;c;eA==\x07 \u{9b}2J \u{202e}b\u{200b}c\td\n";
-        assert_eq!(escaped(text), "a\\u{1b}]52;c;eA==\\u{7} \\u{9b}2J \\u{202e}b\\u{200b}c\\u{9}d\n");
+        assert_eq!(escaped(text, false), "a\\u{1b}]52;c;eA==\\u{7} \\u{9b}2J \\u{202e}b\\u{200b}c\\u{9}d\n");
+    }
+
+    #[test]
+    fn a_json_line_is_still_json_after_the_escapes() {
+        let line = serde_json::to_string("a\u{9b}2J \u{202e}b").unwrap();
+        let shown = escaped(&line, true);
+        assert_eq!(shown, r#""a\u009b2J \u202eb""#);
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), "a\u{9b}2J \u{202e}b");
     }
 }

@@ -54,6 +54,7 @@ mod signals;
 #[cfg(feature = "serve")]
 mod store;
 mod terminal;
+mod trace_export;
 mod usage;
 mod vendor;
 mod verbose;
@@ -68,6 +69,7 @@ use config::ConfigError;
 use settings::Refusal;
 use teamster::Runtime;
 use teamster::supervision::startup::{self, StandardStream};
+use trace_export::TraceExport;
 
 fn main() -> ExitCode {
     startup::prepare_command();
@@ -105,11 +107,18 @@ fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
     let is_verbose = matches!(&cli.command, Command::Run(args) if args.verbose);
     let (lines, activity) = is_verbose.then(verbose::log_lines).unzip();
     let destination = log::Destination { file: cli.log_file.as_deref(), is_json: has_json_log(&cli.command) };
-    if let Err(error) = log::start(log_filter(&cli).as_deref(), destination, lines) {
-        return runtime::report_usage_error(&printable::Printable::message(&error), None);
+    let report = |error: String| runtime::report_usage_error(&printable::Printable::message(&error), None);
+    let export = match TraceExport::start(&cli.command) {
+        Ok(export) => export,
+        Err(error) => return report(error),
+    };
+    if let Err(error) = log::start(log_filter(&cli).as_deref(), destination, lines, &export) {
+        return report(error);
     }
     notes.iter().for_each(render::write_notice);
-    dispatch(cli.command, &problems, activity)
+    let code = dispatch(cli.command, &problems, activity);
+    export.stop();
+    code
 }
 
 /// Whether log lines are JSON documents.

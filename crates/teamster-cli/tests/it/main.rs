@@ -24,6 +24,8 @@ mod recordings;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod service;
 mod session;
 mod sessions;
 mod signals;

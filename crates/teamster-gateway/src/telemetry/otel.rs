@@ -48,11 +48,18 @@ pub enum ExportError {
 }
 
 impl SpanExport {
+    /// Whether a variable names a collector.
+    pub fn is_configured() -> bool {
+        ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    }
+
     /// Starts the export in a thread of its own. `endpoint` is the address of the collector without a path, such as
     /// `http://127.0.0.1:4318`. `None` takes it from `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`.
     ///
     /// # Errors
-    /// The endpoint or a variable is invalid. A collector that does not answer is no error: its spans are lost, and the log says so.
+    /// The endpoint or a variable is invalid. A collector that does not answer is no error: its spans are lost, and the log reports it.
     pub fn start(endpoint: Option<&str>) -> Result<Self, ExportError> {
         // The HTTP client panics without a provider. If another one is installed already, it is used.
         _ = rustls::crypto::ring::default_provider().install_default();
@@ -67,7 +74,7 @@ impl SpanExport {
     }
 
     /// Returns the layer for a subscriber.
-    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync
+    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
@@ -80,18 +87,16 @@ impl SpanExport {
             .with_filter(filter_fn(is_exported))
     }
 
-    /// Sends the spans that wait, and stops the export. It takes at most `limit`, and 5 s before for the spans that wait.
+    /// Sends the spans that wait, and stops the export. It takes at most `limit`, and 5 s before for the spans that wait. It
+    /// blocks: do not call it in an async task.
     ///
     /// # Errors
     /// Spans were lost: the collector does not answer or refuses them.
-    pub async fn shutdown(self, limit: Duration) -> Result<(), ExportError> {
-        let stop = move || {
-            // The shutdown sends what waits as well, but does not say whether it was sent.
-            let flushed = self.provider.force_flush();
-            self.provider.shutdown_with_timeout(limit).and(flushed)
-        };
-        let stopped = tokio::task::spawn_blocking(stop).await.map_err(|error| ExportError::Flush(error.to_string()))?;
-        stopped.map_err(|error| ExportError::Flush(error.to_string()))
+    pub fn shutdown(self, limit: Duration) -> Result<(), ExportError> {
+        // The shutdown sends what waits as well, but does not report whether it was sent.
+        let flushed = self.provider.force_flush();
+        let stopped = self.provider.shutdown_with_timeout(limit);
+        stopped.and(flushed).map_err(|error| ExportError::Flush(error.to_string()))
     }
 }
 
@@ -107,7 +112,7 @@ fn traces_url(endpoint: &str) -> String {
 fn resource() -> Resource {
     let from_environment = Resource::builder().build();
     let name = from_environment.get(&"service.name".into()).map(|name| name.to_string());
-    // The library's own default begins so.
+    // The library's own default starts with this.
     let is_default = name.is_none_or(|name| name.starts_with("unknown_service"));
     let resource = Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
     if is_default { resource.with_service_name(SERVICE).build() } else { resource.build() }

@@ -1,10 +1,10 @@
 //! The spans of a message, a turn, an attempt and a tool call.
 //!
-//! | span | begins | ends | attributes |
+//! | span | starts | ends | attributes |
 //! |---|---|---|---|
 //! | `message` | a message arrives | it is durable, or refused | channel, conversation, turn |
 //! | `turn` | a worker claims a turn | the worker leaves it | conversation, turn, channel, agent, state, `error_code` |
-//! | `attempt` | an attempt begins | its end is recorded | attempt, agent, `error_code` |
+//! | `attempt` | an attempt starts | its end is recorded | attempt, agent, `error_code` |
 //! | `tool_call` | the agent calls a tool | it has the result | tool |
 //!
 //! Each is a child of the one before, also after a restart: the store keeps the trace of a message. A turn that is retried
@@ -74,7 +74,7 @@ pub(crate) struct ToolSpans {
 }
 
 impl ToolSpans {
-    /// Begins or ends the span of a tool call. The span of a call of a subagent is in that of the call that has started it.
+    /// Starts or ends the span of a tool call. The span of a call of a subagent is in that of the call that has started it.
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
             Event::ToolUse(tool) if self.open.len() < MAX_OPEN_CALLS => {

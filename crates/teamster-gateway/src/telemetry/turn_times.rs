@@ -36,7 +36,7 @@ impl TurnTimes {
             agent: claim.conversation.agent.clone(),
             accepted_at: claim.turn.message.accepted_at,
             started_at: claim.turn.started_at,
-            // A turn that has waited for a retry says nothing about the time to the first event.
+            // The wait for a retry is not part of the time to the first event.
             has_event: claim.turn.attempts > 0,
         };
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).insert(claim.turn.id, times);

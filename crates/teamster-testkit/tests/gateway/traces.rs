@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_gateway::telemetry::otel::SpanExport;
+use teamster_gateway::telemetry::otel::{ExportError, SpanExport};
 use teamster_store::TurnState;
 use teamster_testkit::otlp::{Collector, ReceivedSpan};
 use tokio::time::timeout;
@@ -21,6 +21,11 @@ fn export(endpoint: &str) -> (SpanExport, DefaultGuard) {
     let subscriber = tracing_subscriber::registry().with(export.layer());
     let guard = tracing::subscriber::set_default(subscriber);
     (export, guard)
+}
+
+/// Stops the export on another thread: this one runs the collector.
+async fn stop(export: SpanExport, limit: Duration) -> Result<(), ExportError> {
+    tokio::task::spawn_blocking(move || export.shutdown(limit)).await.unwrap()
 }
 
 fn only<'a>(spans: &'a [ReceivedSpan], name: &str) -> &'a ReceivedSpan {
@@ -43,7 +48,7 @@ async fn a_turn_with_a_tool_call_is_one_trace_without_its_texts() {
     assert_eq!(test.ended(accepted.turn).await.state, TurnState::Done);
     test.shutdown().await;
     drop(guard);
-    export.shutdown(LIMIT).await.unwrap();
+    stop(export, LIMIT).await.unwrap();
 
     let spans = collector.spans();
     let (message, turn) = (only(&spans, "message"), only(&spans, "turn"));
@@ -81,7 +86,7 @@ async fn a_turn_that_runs_again_after_a_crash_stays_in_the_trace_of_its_message(
     assert_eq!(test.ended(turn).await.state, TurnState::Done);
     test.shutdown().await;
     drop(guard);
-    export.shutdown(LIMIT).await.unwrap();
+    stop(export, LIMIT).await.unwrap();
 
     let spans = collector.spans();
     let message = only(&spans, "message");
@@ -101,7 +106,7 @@ async fn each_attempt_of_a_failed_turn_has_a_span_with_the_code_of_its_error() {
     assert_eq!(test.ended(test.send(conversation, "hello").await.turn).await.state, TurnState::Failed);
     test.shutdown().await;
     drop(guard);
-    export.shutdown(LIMIT).await.unwrap();
+    stop(export, LIMIT).await.unwrap();
 
     let spans = collector.spans();
     let message = only(&spans, "message");
@@ -129,7 +134,7 @@ async fn a_collector_that_does_not_answer_neither_stops_turns_nor_the_shutdown()
     test.shutdown().await;
     drop(guard);
     let limit = Duration::from_secs(2);
-    let flushed = timeout(LIMIT, export.shutdown(limit)).await.expect("the shutdown ends in time");
+    let flushed = timeout(LIMIT, stop(export, limit)).await.expect("the shutdown ends in time");
     assert!(flushed.unwrap_err().to_string().contains("were not exported"));
 }
 
