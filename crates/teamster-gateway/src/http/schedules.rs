@@ -169,7 +169,7 @@ pub(super) async fn replace(
     let found = find(&api.gateway, id).await?;
     let conversation = found.conversation;
     let before: ScheduleBody = read(&found.body)?;
-    // Whoever writes the text is its author, unless the author stays the same person.
+    // The caller that writes the text is its author, unless the author stays the same person.
     let wanted = request.author.as_deref().or_else(|| caller.is_admin().then_some(before.author.as_str()));
     let author = author(&caller, wanted)?;
     let body = body(request, author, before.created_by)?;

@@ -175,7 +175,7 @@ impl Source {
 }
 
 impl End {
-    /// Returns the last frame of the stream. There is none if nobody reads it.
+    /// Returns the last frame of the stream. There is none if the subscriber is gone.
     fn frame(&self) -> Option<Bytes> {
         let (code, reason, oldest_seq) = match self {
             Self::Gone => return None,

@@ -106,7 +106,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens as the configuration says.
+    /// Listens on the address of the configuration.
     ///
     /// # Errors
     /// Other machines could reach the gateway without TLS, the address is in use, or the certificate cannot be read.
