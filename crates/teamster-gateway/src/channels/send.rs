@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 use teamster_channel::{Address, Content, Operation, Outgoing, Part, SendError, SendOutcome};
 use teamster_store::{Delivery, DeliveryLease, DeliveryStep, PartState, StoreError};
 
-use super::attempt::{Context, MAX_PACE_WAIT};
+use super::context::Context;
 use super::decision::{Attempt, Next, Settlement, UNKNOWN, settle};
 use super::failpoint::Step;
+
+/// The longest wait for the pace of a service while a delivery is held. A longer one gives it back to the queue.
+const MAX_PACE_WAIT: Duration = Duration::from_secs(10);
 
 /// An attempt at a delivery, for its parts.
 pub(super) struct Job<'a> {

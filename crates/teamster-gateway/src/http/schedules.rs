@@ -7,13 +7,13 @@ use teamster_store::{ConversationId, PageRequest, Schedule, ScheduleFilter, Sche
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::conversations::find as find_conversation;
 use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::messages::author;
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, NAME_LENGTH};
+use super::state::State;
 use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
