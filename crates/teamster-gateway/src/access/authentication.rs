@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq as _;
-use teamster_store::{Token, TokenId};
+use teamster_store::Token;
 
 use super::identity::{Authenticated, Identity, Method, Scope};
 use super::limits::Failures;
