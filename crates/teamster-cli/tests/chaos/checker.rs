@@ -94,7 +94,7 @@ fn check_permissions(log: &[Value], approved: &BTreeSet<String>) {
                 let id = event["requestId"].as_str().unwrap();
                 assert!(open.remove(id), "{id} is answered once");
                 let is_allowed = event["decision"].as_str().unwrap().starts_with("allow");
-                assert!(!is_allowed || approved.contains(id), "{id} was allowed by nobody");
+                assert!(!is_allowed || approved.contains(id), "{id} was allowed without an answer");
             }
             _ => {}
         }

@@ -67,7 +67,7 @@ impl Client {
     pub(crate) async fn create_conversations(&self, count: usize) -> Vec<String> {
         let mut ids = Vec::new();
         for _ in 0..count {
-            // A repeated call creates another conversation, which nobody uses.
+            // A repeated call creates another conversation, which stays unused.
             let (status, body) = self.call(Method::POST, "/v1/conversations", None, Some(&json!({}))).await;
             assert_eq!(status, StatusCode::CREATED, "{body}");
             ids.push(body["id"].as_str().expect("an id").to_owned());

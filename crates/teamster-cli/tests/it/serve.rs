@@ -93,7 +93,7 @@ impl Gateway<'_> {
 }
 
 #[test]
-fn a_fresh_gateway_says_how_to_get_in_and_its_curl_line_works() {
+fn a_fresh_gateway_prints_how_to_connect_and_its_curl_line_works() {
     let home = Home::new("{ say = 'You said: {prompt}' }", "");
     let gateway = home.serve();
     let token = fs::read_to_string(home.data().join("token")).unwrap();
@@ -165,7 +165,7 @@ fn a_permission_request_is_listed_and_answered_in_the_shell() {
 }
 
 #[test]
-fn a_client_without_a_gateway_or_a_token_says_what_to_do() {
+fn a_client_without_a_gateway_or_a_token_prints_what_to_do() {
     let home = Home::new("", "");
     let without_token = home.ended(&["send", "Hello"]);
     assert_eq!(without_token.code, Some(2));
@@ -192,7 +192,7 @@ fn a_wrong_token_is_refused() {
 }
 
 #[test]
-fn check_starts_nothing_and_its_exit_code_says_whether_a_start_would_succeed() {
+fn check_starts_nothing_and_its_exit_code_is_0_only_if_a_start_would_succeed() {
     let home = Home::new("", "");
     let valid = home.ended(&["serve", "--check"]);
     assert_eq!(valid.code, Some(0), "{}", valid.err);

@@ -277,7 +277,7 @@ pub async fn first_token(gateway: &Gateway) -> Result<FirstToken, AccessError> {
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the file has no directory"))?;
     std::fs::create_dir_all(directory)?;
-    // A temporary file is created with mode 0600, under a name that nobody can guess.
+    // A temporary file is created with mode 0600, under a name that cannot be guessed.
     let mut file = tempfile::Builder::new().prefix(".token-").tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;

@@ -1,42 +1,17 @@
 //! One attempt at a delivery.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
-use teamster_channel::{Channel, Content, Operation, Pace};
-use teamster_store::{
-    ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, Effects, PartState, StoreError,
-};
-
-use tokio_util::sync::CancellationToken;
+use teamster_channel::{Content, Operation};
+use teamster_store::{ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, PartState, StoreError};
 
 use super::body::Body;
+use super::context::Context;
 use super::decision::{Attempt, Next, delay};
-use super::failpoint::{Failpoint, Step};
+use super::failpoint::Step;
 use super::send::{Job, PartEnd};
 use super::{ending, parts};
-use crate::engine::Gateway;
-
-/// What an attempt needs.
-pub(super) struct Context {
-    pub(super) gateway: Gateway,
-    pub(super) channel: Arc<dyn Channel>,
-    pub(super) pace: Arc<Mutex<Pace>>,
-    /// The attempt ends before its next call.
-    pub(super) stop: CancellationToken,
-    pub(super) failpoint: Failpoint,
-}
-
-impl Context {
-    /// Records a step. It is durable when this returns.
-    pub(super) async fn step(&self, lease: DeliveryLease, step: DeliveryStep) -> Result<Delivery, StoreError> {
-        self.gateway.store().advance_delivery(lease, step, Effects::default(), self.gateway.now()).await
-    }
-
-    pub(super) fn pace(&self) -> std::sync::MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Makes one attempt at a claimed delivery. `since` is a time before the claim.
 pub(super) async fn run(context: &Context, claimed: ClaimedDelivery, since: Instant) {
@@ -152,6 +127,3 @@ async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -
         .any(|other| other.key != *key && other.id != delivery.id && first_id(other).as_ref() == Some(&id));
     Ok((!is_taken).then_some(id))
 }
-
-/// The longest wait for the pace of a service while a delivery is held. A longer one gives it back to the queue.
-pub(super) const MAX_PACE_WAIT: Duration = Duration::from_secs(10);

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::body::{Body, Meaning};
 use super::token::new_token;
 use super::wording;
+pub use super::wording::Choice;
 use crate::error::GatewayError;
 
 /// Channels whose clients read the log: nothing is delivered to them.
@@ -30,19 +31,6 @@ pub struct Recipient<'a> {
     pub turn: Option<(TurnId, Epoch)>,
     /// The time.
     pub now: Timestamp,
-}
-
-/// A possible answer to a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The text on the button.
-    pub label: String,
-    /// What it decides.
-    pub decision: Decision,
-    /// The answer to a question, or a message for the agent.
-    pub message: Option<String>,
-    /// Whether the person writes the message.
-    pub takes_text: bool,
 }
 
 impl<'a> Recipient<'a> {

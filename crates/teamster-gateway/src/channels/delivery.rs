@@ -12,7 +12,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Context, run};
+use super::attempt::run;
+use super::context::Context;
 use super::failpoint::Failpoint;
 use crate::engine::Gateway;
 

@@ -6,7 +6,7 @@
 //! | `body`, `token`, `wording` | the stored document, the tokens of buttons, the texts |
 //! | `closing` | shows how a permission request was closed |
 //! | `delivery` | claims deliveries and sends those of different chats at the same time |
-//! | `attempt`, `send`, `ending` | one attempt, its parts, and its end |
+//! | `attempt`, `send`, `ending`, `context` | one attempt, its parts, its end, and what they share |
 //! | `receive`, `inbox`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
 //! | `decision`, `parts` | what happens next, and the parts of a content, as pure functions |
@@ -15,6 +15,7 @@ mod attempt;
 mod body;
 mod closing;
 mod commands;
+mod context;
 mod decision;
 pub mod deliveries;
 mod delivery;

@@ -157,9 +157,9 @@ pub struct Retries {
 /// What happens to a turn that a crash has interrupted after it had an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interrupted {
-    /// The chat is informed, and the turn has failed.
+    /// The interruption is reported in the chat, and the turn has failed.
     #[default]
-    Tell,
+    Report,
     /// The agent is asked to continue, in the same session.
     Resume,
 }

@@ -99,37 +99,37 @@ fn delay(attempt: u32, first: Duration, jitter: f64) -> Duration {
     full.mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0))
 }
 
-/// How a claimed turn begins.
+/// How a claimed turn starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum TurnStart {
     /// With its message.
     Prompt,
     /// The agent is asked to continue, in the session of the interrupted attempt.
     Continue,
-    /// Not at all: the chat is informed that it was interrupted.
-    TellInterrupted,
+    /// Not at all: the interruption is reported in the chat.
+    ReportInterrupted,
     /// Not at all: its worker has died too often.
     Park,
 }
 
-/// Decides how a claimed turn begins. `crashes` is the number of attempts that ended with their worker.
-pub(super) fn beginning(
+/// Decides how a claimed turn starts. `crashes` is the number of attempts that ended with their worker.
+pub(super) fn turn_start(
     interrupted: bool,
     crashes: u32,
     progress: Progress,
     rule: Interrupted,
     has_session: bool,
-) -> Beginning {
+) -> TurnStart {
     if !interrupted {
-        return Beginning::Prompt;
+        return TurnStart::Prompt;
     }
     if crashes >= MAX_CRASHES {
-        return Beginning::Park;
+        return TurnStart::Park;
     }
     match (progress, rule) {
-        (Progress::Nothing, _) => Beginning::Prompt,
-        (_, Interrupted::Resume) if has_session => Beginning::Continue,
-        _ => Beginning::TellInterrupted,
+        (Progress::Nothing, _) => TurnStart::Prompt,
+        (_, Interrupted::Resume) if has_session => TurnStart::Continue,
+        _ => TurnStart::ReportInterrupted,
     }
 }
 
@@ -233,19 +233,19 @@ mod tests {
 
     #[test]
     fn an_interrupted_turn_runs_again_only_if_nothing_of_it_had_run() {
-        use Beginning::{Continue, Park, Prompt, TellInterrupted};
-        use Interrupted::{Resume, Tell};
+        use Interrupted::{Report, Resume};
+        use TurnStart::{Continue, Park, Prompt, ReportInterrupted};
         let table = [
-            (false, 9, Progress::Tools, Tell, false, Prompt),
-            (true, 1, Progress::Nothing, Tell, false, Prompt),
+            (false, 9, Progress::Tools, Report, false, Prompt),
+            (true, 1, Progress::Nothing, Report, false, Prompt),
             (true, 1, Progress::Nothing, Resume, true, Prompt),
-            (true, 1, Progress::Text, Tell, true, TellInterrupted),
+            (true, 1, Progress::Text, Report, true, ReportInterrupted),
             (true, 1, Progress::Tools, Resume, true, Continue),
-            (true, 1, Progress::Text, Resume, false, TellInterrupted),
+            (true, 1, Progress::Text, Resume, false, ReportInterrupted),
             (true, 3, Progress::Nothing, Resume, true, Park),
         ];
         for (interrupted, attempts, progress, rule, has_session, expected) in table {
-            let got = beginning(interrupted, attempts, progress, rule, has_session);
+            let got = turn_start(interrupted, attempts, progress, rule, has_session);
             assert_eq!(got, expected, "{interrupted} {attempts} {progress:?} {rule:?} {has_session}");
         }
     }

@@ -61,7 +61,7 @@ pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, befo
     Ok(exchanges.items())
 }
 
-/// What the log tells about the attempts of a turn.
+/// What the log contains about the attempts of a turn.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PastAttempts {
     /// The session that the last attempt has reported.

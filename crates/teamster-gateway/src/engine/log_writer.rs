@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// The number of events that are appended without waiting for the interval.
 const MAX_EVENTS: usize = 64;
 
-/// The size of a joined text, after which another event begins.
+/// The size of a joined text, after which another event starts.
 const MAX_TEXT: usize = 64 << 10;
 
 /// The size of a tool's output in the log. The agent has all of it.

@@ -15,7 +15,7 @@ use crate::error::GatewayError;
 use crate::failpoints::failpoint;
 use crate::telemetry::spans;
 
-/// The interval in which the store is asked for turns whose time has come.
+/// The interval at which the store is polled for turns that are due.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The pause after a failure of the store.

@@ -10,11 +10,11 @@ use teamster_store::{CancelOutcome, Turn, TurnId, TurnState};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::extract::{Authenticated, Id, Params, complete};
 use super::messages::Mode;
 use super::problem::{Problem, ProblemCode, Result};
+use super::state::State;
 use super::wire::{Time, document, read};
 use crate::access::Scope;
 use crate::attachments::StoredAttachment;

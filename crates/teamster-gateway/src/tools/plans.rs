@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use teamster::tools::{JsonSchema, Reply, schemars};
 use teamster_store::{PageRequest, Schedule, ScheduleFilter, ScheduleId};
 
-use super::server::Call;
+use super::call::Call;
 use crate::event::rfc3339;
 use crate::schedules::{self, Missed, ScheduleBody};
 

@@ -33,7 +33,7 @@ impl LogStore for SqliteStore {
     async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>> {
         self.read(move |db| {
             let key = conversation_key(db, conversation)?;
-            // The indexes of waiting and of running turns answer this without a look at the ended ones.
+            // The indexes of waiting and of running turns answer this without reading the ended ones.
             let sql = format!("{TURNS} WHERE turn.conversation = ?1 AND turn.state IN (0, 1) ORDER BY turn.key");
             all(db, &sql, [key], turn)
         })

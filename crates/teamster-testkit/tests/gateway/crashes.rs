@@ -37,7 +37,7 @@ async fn a_turn_with_text_is_reported_as_interrupted() {
     let test = TestGateway::in_directory(directory, |_| {}).await;
     let ended = test.ended(turn).await;
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));
-    assert_eq!(test.ended(next).await.state, TurnState::Done, "the queue goes on");
+    assert_eq!(test.ended(next).await.state, TurnState::Done, "the queue continues");
 }
 
 #[tokio::test]

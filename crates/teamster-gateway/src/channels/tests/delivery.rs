@@ -229,7 +229,7 @@ async fn a_shutdown_finishes_the_call_that_is_under_way_and_leaves_the_rest_for_
     answer(&gateway, "a", &"word ".repeat(90)).await;
     until("the first part is under way", || service.calls().len() == 1).await;
     shut_down(&gateway, &mut tasks).await;
-    assert_eq!(service.texts("a").len(), 1, "the part that was under way is complete, no other one was begun");
+    assert_eq!(service.texts("a").len(), 1, "the part that was under way is complete, no other one was started");
     assert_eq!(world.all().await[0].state, Pending);
     let (gateway, mut tasks) = world.start();
     world.settled().await;

@@ -171,7 +171,7 @@ impl ServeTable {
             role: Some(Role::All),
             permission: Some(PermissionName::Ask),
             max_turns: turn.max_turns,
-            interrupted: Some(InterruptedName::Tell),
+            interrupted: Some(InterruptedName::Report),
             limits: Some(LimitsTable {
                 max_running: number(limits.max_running),
                 max_running_per_chat: number(limits.max_running_per_chat),

@@ -4,10 +4,18 @@ use std::path::{Path, PathBuf};
 
 use teamster::Registry;
 
-use super::build::KeyProblem;
 use super::reader::suggestion;
 use crate::channels::WebhookChannel;
 use crate::config::{Config, Rule};
+
+/// A problem with the value of a key, such as `limits.max_running` or `rules.0.agent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// The path of the key.
+    pub key: String,
+    /// What is wrong, and how to correct it.
+    pub problem: String,
+}
 
 /// The problems so far.
 #[derive(Debug, Default)]

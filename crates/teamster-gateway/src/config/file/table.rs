@@ -66,7 +66,7 @@ pub struct ServeTable {
     /// Directories below which agents may work, besides the working directory
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<Vec<PathBuf>>,
-    /// After a crash: tell the chat, or resume the turn
+    /// After a crash: report it in the chat, or resume the turn
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<InterruptedName>,
     /// Instructions that are appended to the agent's system prompt

@@ -91,11 +91,11 @@ fn a_problem_does_not_hide_the_other_values() {
 #[test]
 fn the_place_of_each_key_is_known() {
     let text = "[serve]\nmodel = \"m\"\n[serve.limits]\nqueue_total = 5\n[[serve.rules]]\nagent = \"codex\"\n";
-    let places = parse(text).places;
+    let offsets = parse(text).offsets;
     for (key, word) in
         [("model", "model"), ("limits.queue_total", "queue_total"), ("rules.0.agent", "agent"), ("rules", "rules")]
     {
-        assert_eq!(&text[places[key]..places[key] + word.len()], word, "{key}");
+        assert_eq!(&text[offsets[key]..offsets[key] + word.len()], word, "{key}");
     }
 }
 

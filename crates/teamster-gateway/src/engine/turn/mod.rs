@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 
 use self::attempt::{Attempt, Ended};
 pub(super) use self::context::{TurnContext, TurnError};
-use super::decisions::{Beginning, beginning};
+use super::decisions::{TurnStart, turn_start};
 use super::history::{PastAttempts, past_attempts};
 use crate::channels::deliveries;
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
@@ -32,7 +32,7 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     };
     let past = context.past_attempts().await?;
     let turn = &context.claim.turn;
-    let begin = beginning(
+    let begin = turn_start(
         context.claim.interrupted,
         turn.attempts.saturating_sub(past.failed),
         turn.progress,
@@ -40,21 +40,21 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         past.session.is_some() || context.claim.session.is_some(),
     );
     match begin {
-        Beginning::Park => {
+        TurnStart::Park => {
             let reason = "The gateway has stopped three times while it worked on this message. It is not started again. \
                           Retry it when the cause is found.";
             context.end_without_attempt(EndState::Failed, "PARKED", reason).await
         }
-        Beginning::TellInterrupted => {
-            let reason = "The gateway was stopped while the agent worked on this message. Send \"continue\" to go on, or \
+        TurnStart::ReportInterrupted => {
+            let reason = "The gateway was stopped while the agent worked on this message. To resume it, send \"continue\" or \
                           retry the message.";
             context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason).await
         }
-        Beginning::Prompt | Beginning::Continue if turn.abort_requested => {
+        TurnStart::Prompt | TurnStart::Continue if turn.abort_requested => {
             context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
         }
-        Beginning::Prompt => context.attempt(settings, None).await,
-        Beginning::Continue => context.attempt(settings, past.session).await,
+        TurnStart::Prompt => context.attempt(settings, None).await,
+        TurnStart::Continue => context.attempt(settings, past.session).await,
     }
 }
 

@@ -131,7 +131,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Returns the closings of requests that nobody can answer any more.
+    /// Returns the closings of requests that can no longer be answered.
     pub(super) fn closings(&self) -> Result<Vec<PermissionClosing>, TurnError> {
         self.requests.ids().map(|id| self.context.closing(id, PermissionOutcome::TurnEnded)).collect()
     }
