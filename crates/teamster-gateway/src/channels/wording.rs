@@ -7,6 +7,9 @@ use teamster_store::{Decision, PermissionOutcome};
 
 use super::deliveries::Choice;
 
+/// What the progress message shows while there is no text.
+pub(super) const WORKING: &str = "…";
+
 /// The answer of an agent that wrote nothing.
 pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._";
 
