@@ -5,6 +5,9 @@ use teamster::text::UntrustedText;
 use teamster_channel::render;
 use teamster_store::{Decision, PermissionOutcome};
 
+/// What the progress message shows while there is no text.
+pub(super) const WORKING: &str = "…";
+
 /// The answer of an agent that wrote nothing.
 pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._";
 

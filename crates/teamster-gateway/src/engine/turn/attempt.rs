@@ -9,7 +9,7 @@ use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
 use super::opening::{Knowledge, Opened};
 use super::steered::{SentMessage, Steering};
-use crate::channels::deliveries;
+use crate::channels::{LiveAnswer, deliveries};
 use crate::config::TurnSettings;
 use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
@@ -39,6 +39,8 @@ pub(super) struct Attempt<'a> {
     pub(super) requests: OpenRequests,
     pub(super) steering: Steering,
     tools: ToolSpans,
+    /// The display in the chat.
+    pub(super) live: Option<LiveAnswer>,
     /// The results of runs before a steered prompt that became a run of its own.
     earlier: Option<RunResult>,
     pub(super) limited_until: Option<Timestamp>,
@@ -101,6 +103,7 @@ impl<'a> Attempt<'a> {
             requests: OpenRequests::default(),
             steering: Steering::default(),
             tools: ToolSpans::default(),
+            live: None,
             earlier: None,
             limited_until: None,
             abort_requested: false,
@@ -118,6 +121,7 @@ impl<'a> Attempt<'a> {
                 match open.session.send(prompt) {
                     Ok(run) => {
                         failpoint!("prompt.sent");
+                        attempt.live = LiveAnswer::start(&attempt.context.gateway, &attempt.context.recipient());
                         attempt.run = Some(run);
                     }
                     Err(error) => attempt.refused = Some(send_failure(error)),
@@ -211,6 +215,11 @@ impl<'a> Attempt<'a> {
 
     fn note(&mut self, event: Event, at: Timestamp) -> Result<(), TurnError> {
         self.tools.note(&event);
+        if let Some(live) = &mut self.live
+            && live.push(&event)
+        {
+            self.deliveries.extend(deliveries::progress(&self.context.recipient())?);
+        }
         match &event {
             Event::RateLimit(limit) => self.limited_until = end_of_limit(limit).or(self.limited_until),
             Event::Text(delta) if self.streamed.last() != Some(&delta.message_id) => {

@@ -21,6 +21,9 @@ impl Attempt<'_> {
         if let Some(open) = &self.open {
             open.tools.end_turn();
         }
+        if let Some(live) = self.live.take() {
+            live.finish().await;
+        }
         let result = match outcome {
             Outcome::Result(result) => result,
             Outcome::Shutdown => return self.record_shutdown().await,
