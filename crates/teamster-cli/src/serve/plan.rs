@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teamster::backend::{Backend, BackendConfig, BackendError, variables};
-use teamster::request::RunRequest;
+use teamster::request::{Inherit, ProjectTrust, PromptMode, RunRequest};
 use teamster::{Inspection, Registry, Runtime};
-use teamster_gateway::config::Config;
+use teamster_gateway::config::{Config, with_keys};
 use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
 
 use super::data_dir;
@@ -98,6 +98,8 @@ pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec
     request.max_turns = turn.max_turns;
     request.permissions.mode = turn.permission;
     request.permissions.allow.clone_from(&turn.allow_tools);
+    request.inherit = Inherit::WithholdKeys { keep: turn.keep_keys.clone() };
+    (request.prompt_mode, request.project_trust) = (PromptMode::Literal, ProjectTrust::Untrusted);
     request.cwd = Some(turn.directory.clone());
     let config = BackendConfig::new(request).with_runtime(Arc::clone(&plan.runtime));
     let backend = Backend::create(&turn.agent, config).map_err(|error| cannot_run(&turn.agent, &error))?;
@@ -116,6 +118,9 @@ fn cannot_run(agent: &str, error: &BackendError) -> Printable {
         BackendError::CannotRun { problem, .. } => {
             printable!("the agent {} cannot run: {}", Printable::exact(agent), Printable::message(problem))
         }
-        other => printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::error(other)),
+        other => {
+            let problem = with_keys(&other.to_string());
+            printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::message(&problem))
+        }
     }
 }

@@ -210,6 +210,24 @@ fn check_starts_nothing_and_its_exit_code_is_0_only_if_a_start_would_succeed() {
 }
 
 #[test]
+fn an_agent_that_uses_keys_of_any_vendor_starts_only_if_its_keys_are_known() {
+    let home = Home::new("", "");
+    let check = |variables: &[(&str, &str)]| {
+        let mut command = home.command(&["serve", "--check"]);
+        command.env("AGENT_BACKEND", "opencode").env("BACKEND_CLI_PATH", home.path().join("agent.sh"));
+        command.envs(variables.iter().copied());
+        ended(command)
+    };
+    let refused = check(&[]);
+    assert_eq!((refused.code, refused.err.lines().count()), (Some(1), 1), "{}", refused.err);
+    assert!(refused.err.contains("PROVIDER/MODEL") && refused.err.contains("serve.keep_keys"), "{}", refused.err);
+    for variable in [("BACKEND_MODEL", "acme/large"), ("TEAMSTER_KEEP_KEY", "ACME_API_KEY")] {
+        let valid = check(&[variable]);
+        assert_eq!(valid.code, Some(0), "{variable:?}: {}", valid.err);
+    }
+}
+
+#[test]
 fn a_backup_of_a_running_gateway_can_be_restored() {
     let home = Home::new("{ say = 'You said: {prompt}' }", "");
     let gateway = home.serve();

@@ -10,7 +10,7 @@ use super::open_requests::OpenRequests;
 use super::opening::{Knowledge, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
-use crate::config::TurnSettings;
+use crate::config::{TurnSettings, with_keys};
 use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
 use crate::engine::sessions::OpenSession;
@@ -362,7 +362,7 @@ fn refusal(error: &RunError) -> RunResult {
         RunError::QueueFull { .. } => ErrorCode::QueueFull,
         _ => ErrorCode::InvalidRequest,
     };
-    failed(code, &error.to_string())
+    failed(code, &with_keys(&error.to_string()))
 }
 
 fn failed(code: ErrorCode, message: &str) -> RunResult {
