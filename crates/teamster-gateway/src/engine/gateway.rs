@@ -99,6 +99,7 @@ impl Gateway {
         let Parts { config, store, runtime, channels, host, clock } = parts;
         let agents = runtime.registry().names().map(str::to_owned);
         let metrics = Metrics::new(agents, channels.iter().map(|channel| channel.name().to_owned()));
+        let leases = Leases::new(config.timing.lease, runtime.host_lease().cloned());
         let shared = Shared {
             attachments: Attachments::in_directory(config.data_dir.join("files")),
             hooks: Hooks::new(config.hooks.clone(), clock.clone()),
@@ -114,7 +115,7 @@ impl Gateway {
             worker: WorkerId::new(Uuid::now_v7().to_string()),
             hub: Hub::new(),
             running: RunningTurns::default(),
-            leases: Leases::default(),
+            leases,
             slots: Arc::default(),
             sessions: IdleSessions::default(),
             work: Notify::new(),
