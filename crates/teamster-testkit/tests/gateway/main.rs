@@ -3,6 +3,7 @@
 mod answers;
 mod crashes;
 mod exposition;
+mod leases;
 mod metrics;
 mod permissions;
 mod retries;
