@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use teamster::backend::{Backend, BackendConfig, BackendError, variables};
 use teamster::request::{Inherit, ProjectTrust, PromptMode, RunRequest};
-use teamster::{Inspection, Registry, Runtime};
+use teamster::{HostLease, Inspection, Registry, Runtime};
 use teamster_gateway::config::{Config, with_keys};
 use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
 
@@ -38,7 +38,10 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
     });
     match built {
         Ok(serve) if problems.is_empty() => {
-            let runtime = Arc::new(runtime(values.registry.clone(), &serve.config));
+            let lease = HostLease::new().map_err(|error| {
+                vec![ConfigError::Serve(format!("no shared memory for the lease of the agents: {error}"))]
+            })?;
+            let runtime = Arc::new(runtime(values.registry.clone(), &serve.config, lease));
             let token = inputs.variable(variables::GATEWAY_TOKEN).filter(|token| !token.is_empty());
             Ok(ServePlan { serve, runtime, token })
         }
@@ -78,12 +81,12 @@ fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, Confi
 }
 
 /// Returns the runtime of the agents. They do not get the gateway's own secrets.
-fn runtime(registry: Registry, config: &Config) -> Runtime {
+fn runtime(registry: Registry, config: &Config, lease: HostLease) -> Runtime {
     let mut own = vec![variables::GATEWAY_TOKEN, variables::DISCORD_TOKEN];
     own.extend(config.hooks.iter().filter_map(|hook| hook.secret_env.as_deref()));
     own.extend(config.webhooks.iter().flat_map(|webhook| &webhook.secret_envs).map(String::as_str));
     let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == *own));
-    Runtime::builder().registry(registry).environment(environment).build()
+    Runtime::builder().registry(registry).environment(environment).host_lease(lease).build()
 }
 
 /// Checks that the agent can run, and drops rules of tools that it cannot enforce.

@@ -10,13 +10,13 @@ use crate::command::{Ended, Running, ended};
 const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 
 /// A home with a configuration and an agent.
-struct Home {
+pub(crate) struct Home {
     directory: tempfile::TempDir,
 }
 
 impl Home {
     /// Creates a home. The agent plays these steps in each turn.
-    fn new(steps: &str, more: &str) -> Self {
+    pub(crate) fn new(steps: &str, more: &str) -> Self {
         let home = Self { directory: tempfile::tempdir().unwrap() };
         let path = home.path();
         fs::write(path.join("scenario.toml"), format!("[[turns]]\nsteps = [{steps}]\n")).unwrap();
@@ -33,7 +33,7 @@ impl Home {
         home
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
@@ -41,7 +41,7 @@ impl Home {
         self.path().join(".local/share/teamster")
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(TEAMSTER);
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
         command.args(args).stdin(Stdio::null()).current_dir(self.path());
