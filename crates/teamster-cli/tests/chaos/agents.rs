@@ -1,7 +1,7 @@
 //! The agents of the tests. Each process of an agent selects one behavior at random.
 
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
@@ -61,6 +61,10 @@ pub(crate) const QUICK: &[Behavior] = &[
     behavior("overload", 1, &[("{ fail = { status = 529, message = \"Overloaded\" } }", 1)]),
 ];
 
+/// Agents that end only by SIGKILL.
+pub(crate) const STUBBORN_ONLY: &[Behavior] =
+    &[Behavior { before: STUBBORN, ..behavior("stubborn", 1, &[("{ say = \"half\" }", 1), HANG]) }];
+
 /// Writes the program `agent` and what it needs into a directory. All processes of the agents have its path in their arguments.
 pub(crate) fn write(directory: &Path, behaviors: &[Behavior]) {
     std::fs::create_dir_all(directory).expect("a directory");
@@ -76,8 +80,9 @@ pub(crate) fn write(directory: &Path, behaviors: &[Behavior]) {
             number += 1;
         }
     }
+    let first = behaviors[0].name;
     let program = format!(
-        "#!/bin/sh\ncase \"$1\" in --version) name=echo;; *)\nn=$(od -An -N2 -tu2 /dev/urandom)\n\
+        "#!/bin/sh\ncase \"$1\" in --version) name={first};; *)\nn=$(od -An -N2 -tu2 /dev/urandom)\n\
          case $((n % {number})) in\n{cases}esac;; esac\n\
          exec '{TEAMSTER}' fake --agent claude --script \"${{0%/*}}/$name.toml\" -- \"$@\"\n"
     );

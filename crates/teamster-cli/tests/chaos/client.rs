@@ -118,22 +118,27 @@ impl Client {
     /// Waits until all turns have ended and all deliveries are sent.
     pub(crate) async fn wait_until_idle(&self, limit: Duration) {
         let limit = Instant::now() + limit;
-        for state in ["queued", "running", "waiting", "paused"] {
-            self.wait_until_empty(&format!("/v1/conversations?state={state}"), limit).await;
-        }
-        for state in ["pending", "sending"] {
-            self.wait_until_empty(&format!("/v1/deliveries?state={state}"), limit).await;
+        // One list, since a turn may wait and run again and again.
+        self.wait_for_none("/v1/conversations", limit, |conversation| conversation["state"] != "idle").await;
+        let is_open = |delivery: &Value| matches!(delivery["state"].as_str(), Some("pending" | "sending"));
+        self.wait_for_none("/v1/deliveries", limit, is_open).await;
+    }
+
+    /// Waits until a list has no such item.
+    async fn wait_for_none(&self, path: &str, limit: Instant, is_such: impl Fn(&Value) -> bool) {
+        loop {
+            let items = self.list(path).await;
+            let Some(first) = items.iter().find(|item| is_such(item)) else { return };
+            assert!(Instant::now() < limit, "{path} still has {first}\n{}", self.gateway.log());
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
-    async fn wait_until_empty(&self, path: &str, limit: Instant) {
-        loop {
-            let left = self.list(path).await;
-            let Some(first) = left.first() else { return };
-            let count = left.len();
-            assert!(Instant::now() < limit, "{path} has {count} items: {first}\n{}", self.gateway.log());
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+    /// Waits until the log of a conversation has an event of this type.
+    pub(crate) async fn wait_for_event(&self, conversation: &str, kind: &str) {
+        let path = format!("/v1/conversations/{conversation}/events?after=0");
+        let mut stream = self.stream(&path, None).await.expect("a stream");
+        while stream.next().await.expect("another event").data["type"] != kind {}
     }
 
     /// Opens an event stream. `None` if the gateway does not answer now.

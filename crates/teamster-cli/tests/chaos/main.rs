@@ -144,6 +144,22 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages() {
+    let world = World::start(Setup { behaviors: agents::STUBBORN_ONLY, idle_sessions: 6 }, receiver::QUICK).await;
+    let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
+    let places = client.create_places(2).await;
+    let sent = client.send_all(&places, 2, &Arc::new(Semaphore::new(2))).await;
+    for conversation in client.conversations().await.values() {
+        client.wait_for_event(conversation["id"].as_str().expect("an id"), "text").await;
+    }
+    gateway.kill();
+    // The start checks it.
+    gateway.start(None).await;
+    let summary = world.finish(&sent, Vec::new(), None).await;
+    println!("{summary}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
     let plan = Plan::from_variable();
     let world = World::start(Setup { behaviors: agents::QUICK, idle_sessions: 0 }, receiver::QUICK).await;

@@ -15,7 +15,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Reads the variable `TEAMSTER_CHAOS`. The default is a size for CI.
     pub(crate) fn from_variable() -> Self {
-        let mut plan = Self { messages: 100, conversations: 16, kills: 6, rounds: 1, point: None };
+        let mut plan = Self { messages: 80, conversations: 16, kills: 5, rounds: 1, point: None };
         let value = std::env::var("TEAMSTER_CHAOS").unwrap_or_default();
         for part in value.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').expect("NAME=VALUE");
