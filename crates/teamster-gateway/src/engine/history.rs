@@ -68,6 +68,8 @@ pub(super) struct PastAttempts {
     pub(super) session: Option<String>,
     /// The number of attempts whose failure was recorded. The others ended with their worker.
     pub(super) failed: u32,
+    /// The failure of the last attempt was recorded. What it has done is void, and no later attempt was started.
+    pub(super) has_ended: bool,
 }
 
 /// Reads the attempts of a turn since it was queued.
@@ -96,7 +98,11 @@ impl PastAttempts {
         match event.kind.as_str() {
             // A client has queued it again, and its attempts count from the beginning.
             "turn_queued" => *self = Self::default(),
-            "turn_retrying" | "turn_paused" => self.failed += 1,
+            "turn_started" => self.has_ended = false,
+            "turn_retrying" | "turn_paused" => {
+                self.failed += 1;
+                self.has_ended = true;
+            }
             "init" => {
                 let session = event.body.to::<Fields>().ok().and_then(|fields| fields.session_id);
                 self.session = session.or(self.session.take());
@@ -262,7 +268,9 @@ mod tests {
         ] {
             found.add(&event(kind, 1, body));
         }
-        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), failed: 1 });
+        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), failed: 1, has_ended: false });
+        found.add(&event("turn_retrying", 1, "{}"));
+        assert_eq!((found.failed, found.has_ended), (2, true));
     }
 
     #[test]

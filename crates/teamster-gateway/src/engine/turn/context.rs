@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use teamster_store::{
-    AttemptEnd, Claim, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId, PermissionOutcome,
+    AttemptEnd, Claim, Effects, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId, PermissionOutcome,
     StoreError,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::deliveries::Recipient;
+use crate::channels::deliveries::{self, Recipient};
 use crate::engine::gateway::{Gateway, Shared};
 use crate::engine::running::TurnCommand;
 use crate::engine::slots::Slot;
@@ -68,7 +68,7 @@ impl TurnContext {
         self.claim.lease
     }
 
-    /// Returns the closing of a request without a person, with its event.
+    /// Returns the closing of a request without a person, with its event and what the chat shows.
     pub(super) fn closing(&self, id: PermissionId, outcome: PermissionOutcome) -> Result<PermissionClosing, TurnError> {
         let decision = match outcome {
             PermissionOutcome::Allowed => "allow",
@@ -84,8 +84,9 @@ impl TurnContext {
             by: None,
             message: None,
         };
-        let event = self.shared().event(&event, Some(self.claim.turn.id))?;
-        Ok(PermissionClosing { id, outcome, event: Some(event) })
+        let events = vec![self.shared().event(&event, Some(self.claim.turn.id))?];
+        let deliveries = deliveries::prompt_closed(&self.recipient(), id, outcome, None)?;
+        Ok(PermissionClosing { id, outcome, effects: Effects { events, deliveries } })
     }
 
     /// Records the end of the turn.

@@ -11,7 +11,9 @@ mod permission_requests;
 mod steered;
 mod steering;
 
-use teamster_store::{AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
+use teamster_store::{
+    AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, Progress, SessionChange,
+};
 use tracing::Instrument as _;
 
 use self::attempt::Attempt;
@@ -32,10 +34,11 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     };
     let past = context.past_attempts().await?;
     let turn = &context.claim.turn;
+    let progress = if past.has_ended { Progress::Nothing } else { turn.progress };
     let begin = turn_start(
         context.claim.interrupted,
         turn.attempts.saturating_sub(past.failed),
-        turn.progress,
+        progress,
         context.shared().config.interrupted,
         past.session.is_some() || context.claim.session.is_some(),
     );
@@ -85,10 +88,7 @@ impl TurnContext {
         let closings: Result<Vec<_>, TurnError> =
             self.claim.open_permissions.iter().map(|request| self.closing(request.id, outcome)).collect();
         self.shared().store.close_permissions(self.lease(), closings?, self.shared().clock.now()).await?;
-        self.shared().hub.announce_growth(self.claim.conversation.id);
-        for request in &self.claim.open_permissions {
-            self.gateway.show_closed_prompt(request.id).await;
-        }
+        self.gateway.announce_growth(self.claim.conversation.id);
         Ok(())
     }
 
