@@ -37,7 +37,8 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
         errors.map_err(|found| found.iter().map(|found| values.error(&found.key, &found.problem)).collect())
     });
     match built {
-        Ok(serve) if problems.is_empty() => {
+        Ok(mut serve) if problems.is_empty() => {
+            serve.config.file = Some(values.section.file.clone());
             let runtime = Arc::new(runtime(values.registry.clone(), &serve.config));
             let token = inputs.variable(variables::GATEWAY_TOKEN).filter(|token| !token.is_empty());
             Ok(ServePlan { serve, runtime, token })

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::command::{Ended, Running, ended};
+use crate::service;
 
 const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 
@@ -29,6 +30,7 @@ impl Home {
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
         let config = format!("[serve]\nlisten = '127.0.0.1:0'\nagent = 'claude'\ncli_path = './agent.sh'\n{more}");
         fs::create_dir_all(path.join(".config/teamster")).unwrap();
+        fs::create_dir(path.join("work")).unwrap();
         fs::write(path.join(".config/teamster/config.toml"), config.replace("./agent", "~/agent")).unwrap();
         home
     }
@@ -44,7 +46,7 @@ impl Home {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(TEAMSTER);
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
-        command.args(args).stdin(Stdio::null()).current_dir(self.path());
+        command.args(args).stdin(Stdio::null()).current_dir(self.path().join("work"));
         command
     }
 
@@ -210,6 +212,49 @@ fn check_starts_nothing_and_its_exit_code_says_whether_a_start_would_succeed() {
 }
 
 #[test]
+fn a_gateway_does_not_start_where_agents_could_read_its_token() {
+    let home = Home::new("", "");
+    let data = home.data().to_str().unwrap().to_owned();
+    let (here, inside) = (home.path().to_owned(), home.data().join("files"));
+    fs::create_dir_all(&inside).unwrap();
+    for directory in [here, inside] {
+        for args in [&["serve"][..], &["serve", "--check"][..]] {
+            let mut command = home.command(args);
+            command.current_dir(&directory);
+            let refused = ended(command);
+            assert_eq!(refused.code, Some(2), "{}", refused.err);
+            for part in [data.as_str(), directory.to_str().unwrap(), "WORKING_DIR", "--data-dir"] {
+                assert!(refused.err.contains(part), "{part}: {}", refused.err);
+            }
+        }
+    }
+    assert!(!home.data().join("token").exists());
+    let mut command = home.command(&["config", "show"]);
+    command.current_dir(home.path());
+    assert_eq!(ended(command).code, Some(0), "only a start depends on the directory");
+}
+
+#[test]
+fn the_shipped_unit_keeps_agents_out_of_the_data_directory() {
+    let home = Home::new("", "");
+    let state = home.path().join("lib");
+    let unit = service::unit().replace("/var/lib", state.to_str().unwrap());
+    // systemd creates these before the start.
+    for name in service::values(&unit, "StateDirectory").iter().flat_map(|names| names.split(' ')) {
+        fs::create_dir_all(state.join(name)).unwrap();
+    }
+    let [directory] = service::values(&unit, "WorkingDirectory")[..] else { panic!("one working directory") };
+    let [check] = service::values(&unit, "ExecStartPre")[..] else { panic!("one check") };
+    let config = home.path().join(".config/teamster/config.toml");
+    let check = check.replace("/etc/teamster/config.toml", config.to_str().unwrap());
+    let args: Vec<_> = check.split(' ').skip(1).collect();
+    let mut command = home.command(&args);
+    command.current_dir(directory);
+    let checked = ended(command);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+}
+
+#[test]
 fn a_backup_of_a_running_gateway_can_be_restored() {
     let home = Home::new("{ say = 'You said: {prompt}' }", "");
     let gateway = home.serve();
@@ -229,7 +274,7 @@ fn a_backup_of_a_running_gateway_can_be_restored() {
     let tail = gateway.client(&["tail", &id, "--no-follow"]);
     assert!(tail.out.contains("before") && !tail.out.contains("after"), "{}", tail.out);
     gateway.stop();
-    fs::write(home.path().join("other.db"), "no store").unwrap();
+    fs::write(home.path().join("work/other.db"), "no store").unwrap();
     let kept = fs::read(home.data().join("gateway.db")).unwrap();
     fs::remove_file(home.data().join("gateway.db.before-restore")).unwrap();
     let refused = home.ended(&["store", "restore", "other.db"]);

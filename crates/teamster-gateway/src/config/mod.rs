@@ -2,6 +2,7 @@
 
 pub mod file;
 mod rules;
+pub(crate) mod separation;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -24,7 +25,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Names under which clients reach the gateway, for the check of `Host` and `Origin`. Loopback names are always allowed.
     pub hosts: Vec<String>,
-    /// The directory of the store, attachments and the first token.
+    /// The file that the configuration was read from. Agents do not get it from the gateway.
+    pub file: Option<PathBuf>,
+    /// The directory of the store, attachments and the first token. Agents cannot work in it, above it or below it.
     pub data_dir: PathBuf,
     /// What turns use unless a rule or the conversation selects something else.
     pub turn: TurnDefaults,
@@ -182,6 +185,7 @@ impl Default for Config {
             behind_proxy: false,
             tls: None,
             hosts: Vec::new(),
+            file: None,
             data_dir: PathBuf::from("."),
             turn: TurnDefaults::default(),
             roots: Vec::new(),

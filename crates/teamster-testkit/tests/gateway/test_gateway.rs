@@ -40,7 +40,7 @@ impl TestGateway {
     pub(crate) async fn in_directory(directory: Arc<tempfile::TempDir>, change: impl FnOnce(&mut Config)) -> Self {
         let path = directory.path();
         let mut config = Config::default();
-        config.data_dir = path.to_owned();
+        config.data_dir = path.join("data");
         config.turn.directory = path.join("work");
         config.turn.cli_path = Some(path.join("agent"));
         config.retries.first_delay = Duration::from_millis(20);

@@ -7,6 +7,7 @@ use teamster::Registry;
 use super::build::KeyProblem;
 use super::reader::suggestion;
 use crate::channels::WebhookChannel;
+use crate::config::separation::conflicts;
 use crate::config::{Config, Rule};
 
 /// The problems so far.
@@ -61,6 +62,14 @@ impl Checks {
         }
         for (index, file) in config.instructions.files.iter().enumerate() {
             self.readable(&format!("instructions.files.{index}"), file);
+        }
+    }
+
+    /// Checks that agents do not work where the gateway keeps its data and secrets.
+    pub(super) fn separation(&mut self, config: &Config, store: &Path) {
+        let store = Some(store).filter(|store| !store.as_os_str().is_empty());
+        for (key, problem) in conflicts(config, store) {
+            self.add(&key, problem);
         }
     }
 

@@ -27,14 +27,14 @@ fn problems(text: &str) -> String {
 fn built(text: &str, directory: &Path) -> Result<Serve, Vec<KeyProblem>> {
     let Parsed { mut table, problems, .. } = parse(text);
     assert!(problems.is_empty(), "{problems:?}");
-    table.directory.get_or_insert_with(|| ".".into());
+    fs::create_dir_all(directory.join("work")).unwrap();
+    table.directory.get_or_insert_with(|| "work".into());
     table.resolve_paths(directory, Some(Path::new("/home/ada")));
     build(&table, &directory.join("data"), &Registry::default())
 }
 
 fn refusals(text: &str) -> String {
     let directory = TempDir::new().unwrap();
-    fs::create_dir(directory.path().join("work")).unwrap();
     let problems = built(text, directory.path()).expect_err("problems");
     let place = directory.path().to_string_lossy().into_owned();
     let lines = problems.iter().map(|problem| format!("{}: {}", problem.key, problem.problem.replace(&place, "DIR")));
@@ -102,8 +102,8 @@ fn the_place_of_each_key_is_known() {
 #[test]
 fn a_table_sets_every_part_of_the_configuration() {
     let directory = TempDir::new().unwrap();
-    for name in ["work", "work/sub", "other"] {
-        fs::create_dir(directory.path().join(name)).unwrap();
+    for name in ["work/sub", "other"] {
+        fs::create_dir_all(directory.path().join(name)).unwrap();
     }
     fs::write(directory.path().join("house.md"), "Be brief.").unwrap();
     let Serve { config, role, store } = built(
@@ -205,6 +205,8 @@ fn every_invalid_value_is_reported_with_its_key() {
     rules.1.directory: DIR must be below serve.directory or one of serve.roots
     rules.2.reject: a rule that rejects messages can select nothing else
     rules.2: a rule before this one matches every message: put that one at the end
+    rules.1.directory: agents would work in DIR, which contains the data directory DIR/data, and could read the operator's token and every conversation: name another directory; or move the data with --data-dir
+    tls.key: DIR/work is below DIR, where agents work: move it out of their reach
     "#);
 }
 
@@ -226,7 +228,7 @@ fn other_machines_need_tls_or_a_proxy() {
 fn the_built_in_values_are_those_of_the_configuration() {
     let directory = TempDir::new().unwrap();
     let table = ServeTable { directory: Some(directory.path().to_owned()), ..ServeTable::built_in() };
-    let built = build(&table, directory.path(), &Registry::default()).unwrap().config;
+    let built = build(&table, Path::new("/var/lib/teamster/data"), &Registry::default()).unwrap().config;
     let defaults = crate::config::Config::default();
     assert_eq!((built.limits, built.timing, built.retries), (defaults.limits, defaults.timing, defaults.retries));
     assert_eq!((built.listen, built.turn.permission), (defaults.listen, PermissionMode::Ask));
