@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
+pub(crate) use rules::EVERYONE;
 pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.

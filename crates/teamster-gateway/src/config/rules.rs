@@ -7,6 +7,12 @@ use teamster::request::PermissionMode;
 
 use super::Config;
 
+/// The author of the message, in a list of approvers.
+pub(super) const AUTHOR: &str = "author";
+
+/// All members of the chat, in a list of approvers.
+pub(crate) const EVERYONE: &str = "*";
+
 /// A rule. A field that is `None` matches everything, or selects nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
@@ -30,7 +36,8 @@ pub struct Rule {
     pub allow_tools: Option<Vec<String>>,
     /// The budget of an author per day, in US dollars.
     pub daily_budget_usd: Option<f64>,
-    /// Who may answer permission requests. The default is the author of the message.
+    /// Who may answer permission requests besides admins: `CHANNEL:AUTHOR`, `token:ID`, `author` or `*`. By default these are
+    /// no members of a chat, and the author of a message that came through the API.
     pub approvers: Option<Vec<String>>,
     /// Whether messages are rejected.
     pub reject: bool,
@@ -89,7 +96,7 @@ pub struct TurnSettings {
     pub instructions: Vec<String>,
     /// The budget per day: its scope and its limit in US dollars.
     pub daily_budget: Option<(String, f64)>,
-    /// Who may answer permission requests: ids of authors, as `CHANNEL:AUTHOR`.
+    /// Who may answer permission requests besides admins: `CHANNEL:AUTHOR`, `token:ID` or `*`.
     pub approvers: Vec<String>,
 }
 
@@ -154,7 +161,7 @@ pub fn resolve(
         daily_budget: rule
             .daily_budget_usd
             .map(|limit| (format!("author:{}:{}", origin.channel, origin.author), limit)),
-        approvers: rule.approvers.clone().unwrap_or_else(|| vec![format!("{}:{}", origin.channel, origin.author)]),
+        approvers: approvers(rule, origin),
         agent,
     })
 }
@@ -171,7 +178,21 @@ impl Rule {
     }
 }
 
+/// Who may write in a chat may not permit what the agent does: that needs a rule.
+fn approvers(rule: &Rule, origin: Origin<'_>) -> Vec<String> {
+    match &rule.approvers {
+        Some(list) => list.iter().map(|id| if id == AUTHOR { origin.author_id() } else { id.clone() }).collect(),
+        None if origin.is_chat() => Vec::new(),
+        None => vec![origin.author_id()],
+    }
+}
+
 impl Origin<'_> {
+    /// Returns the author as lists of approvers name it: `CHANNEL:AUTHOR`.
+    pub(crate) fn author_id(self) -> String {
+        format!("{}:{}", self.channel, self.author)
+    }
+
     /// Whether the conversation is in a chat service, where strangers may write. The API and the page need a token.
     fn is_chat(self) -> bool {
         !matches!(self.channel, "http" | "web")

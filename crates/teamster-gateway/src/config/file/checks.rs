@@ -7,6 +7,7 @@ use teamster::Registry;
 use super::build::KeyProblem;
 use super::reader::suggestion;
 use crate::channels::WebhookChannel;
+use crate::config::rules::{AUTHOR, EVERYONE};
 use crate::config::separation::conflicts;
 use crate::config::{Config, Rule};
 
@@ -137,8 +138,8 @@ impl Checks {
             }
         }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {
-            if approver != "*" && !approver.contains(':') {
-                let problem = format!("{approver:?} must be CHANNEL:AUTHOR, token:ID or *");
+            if approver != EVERYONE && approver != AUTHOR && !approver.contains(':') {
+                let problem = format!("{approver:?} must be CHANNEL:AUTHOR, token:ID, author or *");
                 self.add(&format!("{key}.approvers.{index}"), problem);
             }
         }

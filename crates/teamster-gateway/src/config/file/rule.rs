@@ -41,7 +41,7 @@ pub struct RuleTable {
     /// The budget of an author per day in US dollars
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_budget_usd: Option<f64>,
-    /// Who may answer permission requests: CHANNEL:AUTHOR, token:ID or * for everyone
+    /// Who may answer permission requests besides admins: CHANNEL:AUTHOR, token:ID, author, or * for all members of the chat
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approvers: Option<Vec<String>>,
     /// Reject messages

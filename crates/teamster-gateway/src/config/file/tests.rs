@@ -133,7 +133,7 @@ fn a_table_sets_every_part_of_the_configuration() {
         chats = ["1"]
         directory = "work/sub"
         permission = "read-only"
-        approvers = ["discord:7", "*"]
+        approvers = ["discord:7", "author", "*"]
         daily_budget_usd = 2
         [[serve.rules]]
         reject = true
@@ -200,7 +200,7 @@ fn every_invalid_value_is_reported_with_its_key() {
     instructions.files.0: cannot read DIR/gone.md: No such file or directory (os error 2)
     rules.0.agent: unknown agent "codexx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
     rules.0.chats: the list is empty, so it matches nothing: remove it or fill it
-    rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID or *
+    rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID, author or *
     rules.0.daily_budget_usd: it must be a number from 0
     rules.1.directory: DIR must be below serve.directory or one of serve.roots
     rules.2.reject: a rule that rejects messages can select nothing else

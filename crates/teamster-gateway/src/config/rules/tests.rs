@@ -85,11 +85,26 @@ fn a_conversation_cannot_leave_the_directory_of_its_rule() {
 }
 
 #[test]
-fn a_budget_and_approvers_belong_to_the_author() {
+fn a_budget_belongs_to_the_author() {
     let rules = vec![Rule { daily_budget_usd: Some(2.0), ..Rule::default() }];
     let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), DISCORD).unwrap();
     assert_eq!(turn.daily_budget, Some(("author:discord:ada".to_owned(), 2.0)));
-    assert_eq!(turn.approvers, ["discord:ada"]);
+}
+
+#[test]
+fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
+    for (origin, list, expected) in [
+        (DISCORD, None, vec![]),
+        (HTTP, None, vec!["http:ada"]),
+        (DISCORD, self::list(&["author"]), vec!["discord:ada"]),
+        (DISCORD, self::list(&["discord:7", "author", "token:1"]), vec!["discord:7", "discord:ada", "token:1"]),
+        (DISCORD, self::list(&["*"]), vec!["*"]),
+        (HTTP, self::list(&["discord:7"]), vec!["discord:7"]),
+    ] {
+        let rules = vec![Rule { approvers: list, ..Rule::default() }];
+        let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), origin).unwrap();
+        assert_eq!(turn.approvers, expected, "{}", origin.channel);
+    }
 }
 
 proptest! {

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::deliveries::Recipient;
+use crate::config::Origin;
 use crate::engine::gateway::{Gateway, Shared};
 use crate::engine::running::TurnCommand;
 use crate::engine::slots::Slot;
@@ -66,6 +67,12 @@ impl TurnContext {
 
     pub(super) const fn lease(&self) -> Lease {
         self.claim.lease
+    }
+
+    /// Returns who wrote the message of the turn, and where.
+    pub(super) fn origin(&self) -> Origin<'_> {
+        let address = &self.claim.conversation.address;
+        Origin { channel: &address.channel, chat: &address.chat, author: &self.claim.turn.message.author }
     }
 
     /// Returns the closing of a request without a person, with its event.

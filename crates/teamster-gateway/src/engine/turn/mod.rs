@@ -19,7 +19,7 @@ pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{Beginning, beginning};
 use super::history::{PastAttempts, past_attempts};
 use crate::channels::deliveries;
-use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
+use crate::config::{ConversationSettings, TurnSettings, resolve};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::telemetry::spans;
 
@@ -63,9 +63,7 @@ impl TurnContext {
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
         let conversation = &self.claim.conversation;
         let settings: ConversationSettings = conversation.settings.to()?;
-        let (channel, chat) = (&conversation.address.channel, &conversation.address.chat);
-        let origin = Origin { channel, chat, author: &self.claim.turn.message.author };
-        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
+        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, self.origin()))
     }
 
     /// Returns what is known of the attempts of an interrupted turn.
