@@ -1,5 +1,6 @@
 //! The configuration of the gateway, as data. `teamster serve` reads it from the user's file, variables and flags.
 
+pub(crate) mod cost;
 pub mod file;
 mod rules;
 pub(crate) mod separation;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
-pub(crate) use rules::EVERYONE;
+pub(crate) use rules::{EVERYONE, rule_for};
 pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.

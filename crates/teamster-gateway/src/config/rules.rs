@@ -22,9 +22,9 @@ pub struct Rule {
     pub chats: Option<Vec<String>>,
     /// Matches these authors.
     pub authors: Option<Vec<String>>,
-    /// The agent.
+    /// The agent. A conversation cannot select another one.
     pub agent: Option<String>,
-    /// The model.
+    /// The model. A conversation cannot select another one.
     pub model: Option<String>,
     /// What the agent may do.
     pub permission: Option<PermissionMode>,
@@ -125,8 +125,8 @@ pub struct Origin<'a> {
 
 /// Selects the settings of a turn. `None` means that a rule rejects the message.
 ///
-/// The first rule that matches counts. A conversation cannot raise what the rule gives: its permission is at most that of the
-/// rule, and its directory must be the directory of the rule or one below it. In the channel of a chat service the defaults
+/// The first rule that matches counts. A conversation cannot raise what the rule gives: its agent and its model are those of the
+/// rule, its permission is at most that of the rule, and its directory must be the directory of the rule or one below it. In the channel of a chat service the defaults
 /// limit a conversation in the same way, because strangers may write there.
 pub fn resolve(
     config: &Config,
@@ -135,20 +135,19 @@ pub fn resolve(
     origin: Origin<'_>,
 ) -> Option<TurnSettings> {
     let none = Rule::default();
-    let rule = config.rules.iter().find(|rule| rule.matches(origin)).unwrap_or(&none);
+    let rule = rule_for(config, origin).unwrap_or(&none);
     if rule.reject {
         return None;
     }
     let defaults = &config.turn;
-    let agent = agent.map(str::to_owned).or_else(|| rule.agent.clone()).unwrap_or_else(|| defaults.agent.clone());
-    let is_default = agent == defaults.agent;
-    let is_rules = rule.agent.as_ref().is_none_or(|named| *named == agent);
+    let selected = rule.agent.as_deref().or(agent).unwrap_or(&defaults.agent).to_owned();
+    // A model belongs to its agent.
+    let is_conversations = agent.is_none_or(|agent| agent == selected);
+    let is_default = selected == defaults.agent;
     Some(TurnSettings {
         cli_path: defaults.cli_path.clone().filter(|_| is_default),
-        model: conversation
-            .model
-            .clone()
-            .or_else(|| rule.model.clone().filter(|_| is_rules))
+        model: (rule.model.clone())
+            .or_else(|| conversation.model.clone().filter(|_| is_conversations))
             .or_else(|| defaults.model.clone().filter(|_| is_default)),
         permission: permission(config, rule, conversation.permission, origin),
         allow_tools: rule.allow_tools.clone().unwrap_or_else(|| defaults.allow_tools.clone()),
@@ -162,8 +161,13 @@ pub fn resolve(
             .daily_budget_usd
             .map(|limit| (format!("author:{}:{}", origin.channel, origin.author), limit)),
         approvers: approvers(rule, origin),
-        agent,
+        agent: selected,
     })
+}
+
+/// Returns the rule for a message.
+pub(crate) fn rule_for<'a>(config: &'a Config, origin: Origin<'_>) -> Option<&'a Rule> {
+    config.rules.iter().find(|rule| rule.matches(origin))
 }
 
 impl Rule {

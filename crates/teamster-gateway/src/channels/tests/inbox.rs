@@ -179,6 +179,31 @@ async fn agent_and_model_are_selected_for_the_conversation_also_before_its_first
 }
 
 #[tokio::test]
+async fn a_command_cannot_change_the_agent_or_the_model_of_a_rule() {
+    let fixture = fixture(|config| {
+        let (agent, model) = (Some("claude".to_owned()), Some("haiku".to_owned()));
+        config.rules = vec![Rule { channel: Some("double".to_owned()), agent, model, ..Rule::default() }];
+    })
+    .await;
+    for (name, argument) in [("agent", "codex"), ("agent", "claude"), ("model", "opus"), ("model", "default")] {
+        let reply = fixture.command(name, argument).await;
+        assert!(reply.contains("a rule of the operator selects"), "{name} {argument}: {reply}");
+    }
+    let conversation = fixture.conversation("c").await;
+    assert_eq!((conversation.agent.as_str(), conversation.version), ("claude", 1), "nothing was changed");
+    assert!(fixture.command("status", "").await.contains("- Model: `haiku`"));
+}
+
+#[tokio::test]
+async fn a_name_of_a_command_has_a_bounded_length() {
+    let fixture = fixture(open_channel).await;
+    for name in ["agent", "model"] {
+        let reply = fixture.command(name, &"x".repeat(501)).await;
+        assert!(reply.contains("at most 500 characters"), "{reply}");
+    }
+}
+
+#[tokio::test]
 async fn stop_ends_the_turn_that_waits_and_new_starts_anew() {
     let fixture = fixture(open_channel).await;
     assert_eq!(fixture.command("stop", "").await, "There is no conversation here yet.");

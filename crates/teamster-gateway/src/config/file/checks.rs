@@ -7,6 +7,7 @@ use teamster::Registry;
 use super::build::KeyProblem;
 use super::reader::suggestion;
 use crate::channels::WebhookChannel;
+use crate::config::cost::without_cost;
 use crate::config::rules::{AUTHOR, EVERYONE};
 use crate::config::separation::conflicts;
 use crate::config::{Config, Rule};
@@ -145,6 +146,10 @@ impl Checks {
         }
         if rule.daily_budget_usd.is_some_and(|budget| !budget.is_finite() || budget < 0.0) {
             self.add(&format!("{key}.daily_budget_usd"), "it must be a number from 0".to_owned());
+        }
+        let agent = rule.agent.as_ref().unwrap_or(&config.turn.agent);
+        if let (Some(_), Some(problem)) = (rule.daily_budget_usd, without_cost(registry, agent)) {
+            self.add(&format!("{key}.daily_budget_usd"), format!("{problem}: set the rule's agent to one that does"));
         }
         if rule.reject && *rule != rejection(rule) {
             self.add(&format!("{key}.reject"), "a rule that rejects messages can select nothing else".to_owned());

@@ -132,6 +132,7 @@ fn a_table_sets_every_part_of_the_configuration() {
         channel = "discord"
         chats = ["1"]
         directory = "work/sub"
+        agent = "claude"
         permission = "read-only"
         approvers = ["discord:7", "author", "*"]
         daily_budget_usd = 2
@@ -208,6 +209,18 @@ fn every_invalid_value_is_reported_with_its_key() {
     rules.1.directory: agents would work in DIR, which contains the data directory DIR/data, and could read the operator's token and every conversation: name another directory; or move the data with --data-dir
     tls.key: DIR/work is below DIR, where agents work: move it out of their reach
     "#);
+}
+
+#[test]
+fn a_daily_budget_needs_an_agent_that_reports_its_cost() {
+    let rule = |agent: &str| format!("[serve]\nagent = \"codex\"\n[[serve.rules]]\ndaily_budget_usd = 2\n{agent}");
+    for agent in ["", "agent = \"gemini\""] {
+        let refused = refusals(&rule(agent));
+        assert!(refused.starts_with("rules.0.daily_budget_usd: the agent"), "{refused}");
+        assert!(refused.contains("does not report its cost"), "{refused}");
+    }
+    let directory = TempDir::new().unwrap();
+    assert!(built(&rule("agent = \"claude\""), directory.path()).is_ok());
 }
 
 #[test]

@@ -60,8 +60,31 @@ fn the_model_of_another_agent_is_not_used() {
     assert_eq!((other.model, other.cli_path), (None, None));
     config.rules = vec![Rule { agent: Some("codex".to_owned()), model: Some("large".to_owned()), ..Rule::default() }];
     assert_eq!(resolve(&config, None, &none, HTTP).unwrap().model.as_deref(), Some("large"));
-    let chosen = resolve(&config, Some("claude"), &none, HTTP).unwrap();
-    assert_eq!(chosen.model.as_deref(), Some("default"));
+}
+
+#[test]
+fn a_conversation_cannot_select_another_agent_or_model_than_its_rule() {
+    let large = ConversationSettings { model: Some("large".to_owned()), ..ConversationSettings::default() };
+    let rule = |agent: Option<&str>, model: Option<&str>| Rule {
+        agent: agent.map(str::to_owned),
+        model: model.map(str::to_owned),
+        ..Rule::default()
+    };
+    for (rule, selected, expected) in [
+        (rule(Some("claude"), Some("haiku")), "codex", ("claude", Some("haiku"))),
+        (rule(Some("claude"), Some("haiku")), "claude", ("claude", Some("haiku"))),
+        // The selected model is that of the selected agent.
+        (rule(Some("claude"), None), "codex", ("claude", Some("default"))),
+        (rule(Some("claude"), None), "claude", ("claude", Some("large"))),
+        (rule(None, Some("haiku")), "codex", ("codex", Some("haiku"))),
+        (rule(None, None), "codex", ("codex", Some("large"))),
+    ] {
+        let config = config(PermissionMode::Ask, vec![rule]);
+        for origin in [HTTP, DISCORD] {
+            let turn = resolve(&config, Some(selected), &large, origin).unwrap();
+            assert_eq!((turn.agent.as_str(), turn.model.as_deref()), expected, "{} {selected}", origin.channel);
+        }
+    }
 }
 
 #[test]
