@@ -101,14 +101,19 @@ pub struct TurnSettings {
 }
 
 impl TurnSettings {
-    /// Returns whether a session with these settings can be used for a turn with the others.
+    /// Returns whether a session with these settings can be used for a turn with the others. What its approvers have allowed
+    /// for the whole session is never used in a turn of other approvers.
     pub fn opens_like(&self, other: &Self) -> bool {
-        self.agent == other.agent
-            && self.cli_path == other.cli_path
-            && self.model == other.model
-            && self.permission == other.permission
-            && self.allow_tools == other.allow_tools
-            && self.directory == other.directory
+        let Self { agent, cli_path, model, permission, allow_tools, directory, instructions, approvers, daily_budget: _ } =
+            self;
+        *agent == other.agent
+            && *cli_path == other.cli_path
+            && *model == other.model
+            && *permission == other.permission
+            && *allow_tools == other.allow_tools
+            && *directory == other.directory
+            && *instructions == other.instructions
+            && *approvers == other.approvers
     }
 }
 

@@ -130,6 +130,28 @@ fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
     }
 }
 
+#[test]
+fn a_session_is_used_for_equal_settings_only() {
+    let turn = resolve(&config(PermissionMode::Ask, Vec::new()), None, &settings(None, None), HTTP).unwrap();
+    let changes: [fn(&mut TurnSettings); 8] = [
+        |turn| turn.agent = "codex".to_owned(),
+        |turn| turn.cli_path = Some("/bin/other".into()),
+        |turn| turn.model = None,
+        |turn| turn.permission = PermissionMode::Full,
+        |turn| turn.allow_tools = vec!["Bash".to_owned()],
+        |turn| turn.directory = "/work/a".into(),
+        |turn| turn.instructions = vec!["Be brief.".to_owned()],
+        |turn| turn.approvers = vec!["http:bob".to_owned()],
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut other = turn.clone();
+        change(&mut other);
+        assert!(!turn.opens_like(&other) && !other.opens_like(&turn), "{index}");
+    }
+    let budget = TurnSettings { daily_budget: Some(("author:http:ada".to_owned(), 1.0)), ..turn.clone() };
+    assert!(turn.opens_like(&budget), "a budget is checked before each turn");
+}
+
 proptest! {
     #[test]
     fn a_chat_never_raises_its_permission(
