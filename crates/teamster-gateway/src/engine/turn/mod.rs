@@ -19,7 +19,7 @@ pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{Beginning, beginning};
 use super::history::{PastAttempts, past_attempts};
 use crate::channels::deliveries;
-use crate::config::{ConversationSettings, TurnSettings, resolve};
+use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::telemetry::spans;
 
@@ -59,11 +59,16 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
 }
 
 impl TurnContext {
-    /// Resolves the settings. `None` means that a rule rejects the message.
+    /// Resolves the settings of the turn. `None` means that a rule rejects its message.
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
+        self.settings_of(self.origin())
+    }
+
+    /// Resolves the settings that a message of this origin has in the conversation. `None` means that a rule rejects it.
+    fn settings_of(&self, origin: Origin<'_>) -> Result<Option<TurnSettings>, TurnError> {
         let conversation = &self.claim.conversation;
         let settings: ConversationSettings = conversation.settings.to()?;
-        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, self.origin()))
+        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
     }
 
     /// Returns what is known of the attempts of an interrupted turn.
