@@ -168,8 +168,11 @@ impl Inbox for ChannelInbox {
         if edit.text.trim().is_empty() {
             return Ok(());
         }
-        let edited = self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await;
-        edited.map(|_| ()).map_err(|error| InboxError(error.to_string()))
+        match self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await {
+            // The chat gets a notice.
+            Ok(_) | Err(GatewayError::Rejected { .. } | GatewayError::Store(StoreError::NotFound { .. })) => Ok(()),
+            Err(error) => Err(InboxError(error.to_string())),
+        }
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {

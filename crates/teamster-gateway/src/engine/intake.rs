@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    EditOutcome, Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage,
-    Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
+    Effects, IdempotencyKey, Json, MessageId, MessageMode, NewConversation, NewMessage, Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -128,10 +127,7 @@ impl Gateway {
             author: message.author.clone(),
             text: message.text.clone(),
         };
-        let text = match shared.hooks.judge(&event).await {
-            Verdict::Accept(text) => text,
-            Verdict::Reject(reason) => return Err(GatewayError::Rejected { reason }),
-        };
+        let text = shared.judged(&event).await?;
         let new = shared.new_message(message, text, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());
         failpoint!("accept.before");
@@ -200,19 +196,6 @@ impl Gateway {
         if let Some(turn) = self.shared.running.of_conversation(accepted.conversation) {
             self.shared.running.send(turn, TurnCommand::Steer(accepted.turn));
         }
-    }
-
-    /// Replaces a message that waits.
-    pub async fn edit_message(&self, channel: &str, channel_id: &str, text: &str) -> Result<EditOutcome, GatewayError> {
-        let event = self.shared.event(&GatewayEvent::TurnEdited { text: text.to_owned() }, None)?;
-        let edit = MessageEdit {
-            channel: channel.to_owned(),
-            channel_id: channel_id.to_owned(),
-            text: text.to_owned(),
-            details: None,
-            events: vec![event],
-        };
-        Ok(self.shared.store.edit_message(edit, self.now()).await?)
     }
 
     /// Aborts a turn that waits, or requests the abort of one that runs.
@@ -288,6 +271,17 @@ impl Gateway {
 }
 
 impl Shared {
+    /// Returns the text of a message after its hooks.
+    ///
+    /// # Errors
+    /// A hook rejects it.
+    pub(super) async fn judged(&self, event: &HookEvent) -> Result<String, GatewayError> {
+        match self.hooks.judge(event).await {
+            Verdict::Accept(text) => Ok(text),
+            Verdict::Reject(reason) => Err(GatewayError::Rejected { reason }),
+        }
+    }
+
     fn new_message(&self, message: IncomingMessage, text: String, target: Target) -> Result<NewMessage, GatewayError> {
         let (id, turn) = (MessageId::new(Uuid::now_v7()), TurnId::new(Uuid::now_v7()));
         let names: Vec<_> = message.attachments.iter().map(|attachment| attachment.name.clone()).collect();

@@ -1,16 +1,17 @@
 //! Access rules, duplicates, loops, edits and commands.
 
 use teamster_channel::{Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Place, Receipt};
-use teamster_store::{PageRequest, TurnState};
+use teamster_store::{DeliveryFilter, PageRequest, TurnState};
 
 use super::World;
 use super::service::Service;
 use crate::channels::inbox::ChannelInbox;
 use crate::config::Rule;
 use crate::engine::Gateway;
+use crate::hooks::{HookConfig, HookEventKind, OnFailure};
 
 struct Fixture {
-    _world: World,
+    world: World,
     gateway: Gateway,
     inbox: ChannelInbox,
 }
@@ -21,7 +22,7 @@ async fn fixture(change: impl FnOnce(&mut crate::config::Config)) -> Fixture {
     change(&mut world.config);
     let gateway = world.gateway();
     let inbox = ChannelInbox::new(gateway.clone(), &*service);
-    Fixture { _world: world, gateway, inbox }
+    Fixture { world, gateway, inbox }
 }
 
 fn place(chat: &str) -> Place {
@@ -151,6 +152,57 @@ async fn an_edit_replaces_a_waiting_message_and_an_unknown_one_has_no_effect() {
     }
     let turns = fixture.gateway.store().open_turns(fixture.conversation("c").await.id).await.unwrap();
     assert_eq!(turns[0].message.text, "changed");
+}
+
+/// A hook of accepted messages that rejects or rewrites some words.
+fn moderation() -> HookConfig {
+    let script = r#"event=$(cat)
+case $event in
+    *forbidden*) echo '{"decision": "reject", "reason": "a word is not permitted"}' ;;
+    *rude*) echo '{"text": "polite"}' ;;
+    *) echo '{}' ;;
+esac"#;
+    HookConfig {
+        name: "moderation".to_owned(),
+        events: vec![HookEventKind::MessageAccepted],
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        on_failure: OnFailure::Closed,
+        ..HookConfig::default()
+    }
+}
+
+#[tokio::test]
+async fn an_edit_passes_the_same_checks_as_a_new_message() {
+    let fixture = fixture(|config| {
+        open_channel(config);
+        config.hooks = vec![moderation()];
+    })
+    .await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    let conversation = fixture.conversation("c").await.id;
+    for (text, expected) in [("a forbidden word", "hello"), ("rude", "polite"), ("forbidden again", "polite")] {
+        fixture.inbox.edit(Edit { id: "1".into(), text: text.into() }).await.unwrap();
+        let turns = fixture.gateway.store().open_turns(conversation).await.unwrap();
+        assert_eq!(turns[0].message.text, expected, "{text}");
+    }
+    let page = fixture.gateway.store().deliveries(DeliveryFilter::default(), PageRequest::first(9)).await.unwrap();
+    assert_eq!(page.items.len(), 2, "the chat learns that an edit was rejected");
+    let notice: serde_json::Value = page.items[0].body.to().unwrap();
+    assert!(notice["content"]["text"].as_str().unwrap().contains("a word is not permitted"), "{notice}");
+}
+
+#[tokio::test]
+async fn an_author_whom_a_rule_rejects_by_now_cannot_edit() {
+    let open = fixture(open_channel).await;
+    open.inbox.message(message("1", "c", "alice")).await.unwrap();
+    // The operator has changed the rules meanwhile.
+    let mut world = open.world;
+    world.config.rules.insert(0, Rule { reject: true, ..named("alice") });
+    let gateway = world.gateway();
+    let rejected = gateway.edit_message("double", "1", "changed").await;
+    assert!(matches!(rejected, Err(crate::GatewayError::Rejected { .. })), "{rejected:?}");
+    let turn = gateway.store().turn_of_message("double".to_owned(), "1".to_owned()).await.unwrap().unwrap();
+    assert_eq!(turn.message.text, "hello");
 }
 
 #[tokio::test]
