@@ -53,6 +53,9 @@ pub struct ConversationSettings {
     /// What the agent may do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<PermissionMode>,
+    /// Who has selected the permission. One above that of the configuration counts for messages of this author only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_by: Option<String>,
     /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
@@ -154,7 +157,7 @@ pub fn resolve(
         model: (rule.model.clone())
             .or_else(|| conversation.model.clone().filter(|_| is_conversations))
             .or_else(|| defaults.model.clone().filter(|_| is_default)),
-        permission: permission(config, rule, conversation.permission, origin),
+        permission: permission(config, rule, conversation, origin),
         allow_tools: rule.allow_tools.clone().unwrap_or_else(|| defaults.allow_tools.clone()),
         directory: directory(config, rule, conversation.directory.as_deref(), origin),
         instructions: [&config.instructions.text, &rule.instructions, &conversation.instructions]
@@ -208,11 +211,19 @@ impl Origin<'_> {
     }
 }
 
-fn permission(config: &Config, rule: &Rule, selected: Option<PermissionMode>, origin: Origin<'_>) -> PermissionMode {
+/// An admin may select a higher permission than that of the configuration, without a rule and by the API. It counts for its own
+/// messages: others who send to the conversation keep theirs.
+fn permission(
+    config: &Config,
+    rule: &Rule,
+    conversation: &ConversationSettings,
+    origin: Origin<'_>,
+) -> PermissionMode {
     let given = rule.permission.unwrap_or(config.turn.permission);
     let is_limited = rule.permission.is_some() || origin.is_chat();
-    match selected {
-        Some(selected) if !is_limited || rank(selected) <= rank(given) => selected,
+    let may_raise = !is_limited && conversation.permission_by.as_deref() == Some(origin.author);
+    match conversation.permission {
+        Some(selected) if may_raise || rank(selected) <= rank(given) => selected,
         _ => given,
     }
 }

@@ -217,7 +217,7 @@ pub(super) async fn abort(
     Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
 }
 
-/// Queues a failed or aborted turn again.
+/// Queues a failed or aborted turn again, for its author or an admin.
 #[utoipa::path(post, path = "/v1/turns/{id}/retry", tag = "turns", operation_id = "retryTurn",
     params(("id" = Uuid, Path, description = "The turn.")), responses((status = 202, body = TurnView)))]
 pub(super) async fn retry(
@@ -228,6 +228,12 @@ pub(super) async fn retry(
     caller.require(Scope::Send)?;
     let gateway = api.gateway.clone();
     let turn = complete(async move {
+        // The turn runs as its author again.
+        let author = find(&gateway, id).await?.message.author;
+        if author != caller.identity.owner && !caller.is_admin() {
+            let detail = "only its author, or a token with the scope admin, can retry a turn";
+            return Err(Problem::new(ProblemCode::Forbidden, detail));
+        }
         let turn = gateway.retry_turn(id).await?;
         audit_from(&gateway, &caller, "turn.retry", &id.to_string()).await;
         Ok(turn)

@@ -154,27 +154,26 @@ fn a_session_is_used_for_equal_settings_only() {
 
 proptest! {
     #[test]
-    fn a_chat_never_raises_its_permission(
+    fn only_the_author_that_selected_a_higher_permission_has_it_and_a_chat_never(
         default in 0_usize..4,
         ruled in proptest::option::of(0_usize..4),
         selected in proptest::option::of(0_usize..4),
         is_chat: bool,
+        selected_by in proptest::option::of("ada|bob"),
     ) {
         let rules = ruled.map(|at| Rule { permission: Some(MODES[at]), ..Rule::default() }).into_iter().collect();
         let config = config(MODES[default], rules);
         let origin = if is_chat { DISCORD } else { HTTP };
-        let selected_mode = selected.map(|at| MODES[at]);
-        let found = resolve(&config, None, &settings(selected_mode, None), origin).unwrap().permission;
+        let may_raise = !is_chat && ruled.is_none() && selected_by.as_deref() == Some("ada");
+        let permission = selected.map(|at| MODES[at]);
+        let conversation = ConversationSettings { permission_by: selected_by, ..settings(permission, None) };
+        let found = resolve(&config, None, &conversation, origin).unwrap().permission;
         let limit = ruled.unwrap_or(default);
         let found = MODES.iter().position(|mode| *mode == found).unwrap();
-        if is_chat || ruled.is_some() {
-            prop_assert!(found <= limit);
-        }
         // A lower permission is always granted.
         match selected {
-            None => prop_assert_eq!(found, limit),
-            Some(selected) if selected <= limit => prop_assert_eq!(found, selected),
-            Some(_) => {}
+            Some(selected) if selected <= limit || may_raise => prop_assert_eq!(found, selected),
+            _ => prop_assert_eq!(found, limit),
         }
     }
 
