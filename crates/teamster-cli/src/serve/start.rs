@@ -21,6 +21,7 @@ use super::greeting::{self, Access};
 use super::plan::{ServePlan, check_agent};
 use crate::exit;
 use crate::path_text::home_relative;
+use crate::plan::{Inputs as _, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::signals::Signals;
@@ -130,8 +131,11 @@ async fn start(
     let server = tokio::spawn(server.serve(app, options, gateway.stopping().clone()));
     let access = match &token {
         None => Access::Fixed,
-        Some(FirstToken::Created { secret, file }) => Access::Created { secret: secret.expose(), file },
-        Some(FirstToken::Exists { file }) => Access::File(file),
+        // The output of a service is a log, which others read.
+        Some(FirstToken::Created { secret, file }) if SystemInputs.stdout_is_terminal() => {
+            Access::Created { secret: secret.expose(), file }
+        }
+        Some(FirstToken::Created { file, .. } | FirstToken::Exists { file }) => Access::File(file),
     };
     // A closed standard output is no reason to stop.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);

@@ -99,7 +99,8 @@ fn a_fresh_gateway_says_how_to_get_in_and_its_curl_line_works() {
     let home = Home::new("{ say = 'You said: {prompt}' }", "");
     let gateway = home.serve();
     let token = fs::read_to_string(home.data().join("token")).unwrap();
-    assert!(gateway.text.contains(token.trim()), "a new token is shown once: {}", gateway.text);
+    assert!(!gateway.text.contains("tms_"), "a log has no token: {}", gateway.text);
+    assert!(gateway.text.contains("token        in ~/.local/share/teamster/token"), "{}", gateway.text);
     assert!(gateway.text.contains("permission   ask"), "{}", gateway.text);
     assert_eq!(fs::metadata(home.data().join("token")).unwrap().permissions().mode() & 0o777, 0o600);
     let line = gateway.text.lines().find_map(|line| line.strip_prefix("try it:")).unwrap();
@@ -113,6 +114,23 @@ fn a_fresh_gateway_says_how_to_get_in_and_its_curl_line_works() {
     let again = home.serve();
     assert!(!again.text.contains(token.trim()), "an old token is not shown: {}", again.text);
     again.stop();
+}
+
+#[test]
+fn a_new_token_is_shown_on_a_terminal_once() {
+    let home = Home::new("{ say = 'x' }", "");
+    let show = || {
+        let mut terminal = rexpect::session::spawn_command(home.command(&["serve"]), Some(20_000)).unwrap();
+        let text = terminal.exp_string("try it:").unwrap();
+        terminal.process.kill(rexpect::process::Signal::SIGTERM).unwrap();
+        terminal.exp_eof().unwrap();
+        text
+    };
+    let first = show();
+    let token = fs::read_to_string(home.data().join("token")).unwrap();
+    assert!(first.starts_with("http://127.0.0.1:"), "the first line is the URL: {first}");
+    assert!(first.contains(token.trim()), "{first}");
+    assert!(!show().contains("tms_"));
 }
 
 #[test]

@@ -116,15 +116,15 @@ fn a_budget_belongs_to_the_author() {
 
 #[test]
 fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
-    for (origin, list, expected) in [
-        (DISCORD, None, vec![]),
+    for (origin, approvers, expected) in [
+        (DISCORD, None, Vec::new()),
         (HTTP, None, vec!["http:ada"]),
-        (DISCORD, self::list(&["author"]), vec!["discord:ada"]),
-        (DISCORD, self::list(&["discord:7", "author", "token:1"]), vec!["discord:7", "discord:ada", "token:1"]),
-        (DISCORD, self::list(&["*"]), vec!["*"]),
-        (HTTP, self::list(&["discord:7"]), vec!["discord:7"]),
+        (DISCORD, list(&["author"]), vec!["discord:ada"]),
+        (DISCORD, list(&["discord:7", "author", "token:1"]), vec!["discord:7", "discord:ada", "token:1"]),
+        (DISCORD, list(&["*"]), vec!["*"]),
+        (HTTP, list(&["discord:7"]), vec!["discord:7"]),
     ] {
-        let rules = vec![Rule { approvers: list, ..Rule::default() }];
+        let rules = vec![Rule { approvers, ..Rule::default() }];
         let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), origin).unwrap();
         assert_eq!(turn.approvers, expected, "{}", origin.channel);
     }
