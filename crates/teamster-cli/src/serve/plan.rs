@@ -80,10 +80,8 @@ fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, Confi
 
 /// Returns the runtime of the agents. They do not get the gateway's own secrets.
 fn runtime(registry: Registry, config: &Config) -> Runtime {
-    let mut own = vec![variables::GATEWAY_TOKEN, variables::DISCORD_TOKEN];
-    own.extend(config.hooks.iter().filter_map(|hook| hook.secret_env.as_deref()));
-    own.extend(config.webhooks.iter().flat_map(|webhook| &webhook.secret_envs).map(String::as_str));
-    let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == *own));
+    let own = config.secret_variables(&registry);
+    let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == own.as_str()));
     Runtime::builder().registry(registry).environment(environment).build()
 }
 

@@ -67,6 +67,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(signals) => signals,
         Err(error) => return fail(&Printable::error(&error)),
     };
+    protect_memory();
     let agent = match ready_agent(&mut plan).await {
         Ok(agent) => agent,
         Err(code) => return code,
@@ -165,6 +166,15 @@ async fn until_stopped(signals: &mut Signals, started: Started, timeout: Duratio
     }
 }
 
+/// Keeps other processes of this user, such as agents, from reading the memory and the environment of the gateway, which have
+/// its secrets.
+fn protect_memory() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "processes of this user can read the memory of the gateway");
+    }
+}
+
 async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
     match check_agent(plan).await {
         Ok((agent, warnings)) => {
@@ -178,4 +188,16 @@ async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
 fn fail(message: &Printable) -> u8 {
     write_error(&mut anstream::stderr(), message, None);
     exit::FAILURE
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::{DumpableBehavior, dumpable_behavior, set_dumpable_behavior};
+
+    #[test]
+    fn other_processes_cannot_read_the_memory_of_the_gateway() {
+        super::protect_memory();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+        set_dumpable_behavior(DumpableBehavior::Dumpable).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! `teamster serve` and the shell clients of its API, with a fake agent.
 
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -197,6 +198,95 @@ fn a_client_without_a_gateway_or_a_token_says_what_to_do() {
     });
     assert_eq!(unreachable.code, Some(1));
     assert!(unreachable.err.contains("teamster serve"), "{}", unreachable.err);
+}
+
+/// A server that records the requests that it gets, and answers none.
+fn recorder() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut head = [0; 4096];
+            let count = stream.read(&mut head).unwrap_or_default();
+            _ = sender.send(String::from_utf8_lossy(&head[..count]).into_owned());
+        }
+    });
+    (address, receiver)
+}
+
+#[test]
+fn the_stored_token_is_not_sent_to_another_machine() {
+    let home = Home::new("", "");
+    fs::create_dir_all(home.data()).unwrap();
+    fs::write(home.data().join("token"), "tms_stored").unwrap();
+    for (server, args, refusal) in [
+        ("https://agents.example.org", &[][..], "is not sent to another machine"),
+        ("http://agents.example.org", &[][..], "--insecure"),
+        ("http://agents.example.org", &["--insecure"][..], "is not sent to another machine"),
+    ] {
+        let args = [&["conversations", "--server", server][..], args].concat();
+        let refused = home.ended(&args);
+        assert_eq!(refused.code, Some(2), "{args:?}: {}", refused.err);
+        assert!(refused.err.contains(refusal), "{args:?}: {}", refused.err);
+    }
+    let mut command = home.command(&["conversations", "--server", "http://192.0.2.1"]);
+    command.env("TEAMSTER_TOKEN", "tms_mine");
+    let refused = ended(command);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("clear text"), "{}", refused.err);
+}
+
+#[test]
+fn a_proxy_does_not_get_the_token_of_a_gateway_on_this_machine() {
+    let home = Home::new("{ say = 'x' }", "");
+    let gateway = home.serve();
+    let (proxy, requests) = recorder();
+    let mut command = home.command(&["conversations"]);
+    let proxy = format!("http://{proxy}");
+    command.env("TEAMSTER_SERVER", &gateway.url).env("http_proxy", &proxy).env("ALL_PROXY", &proxy);
+    let listed = ended(command);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    assert!(requests.try_recv().is_err(), "the proxy got a request");
+    gateway.stop();
+}
+
+#[test]
+fn an_agent_inherits_no_secret_of_the_gateway() {
+    let more = "[[serve.hooks]]
+name = 'notify'
+events = ['turn_finished']
+command = ['true']
+env = ['CHAT_PASSWORD']
+[[serve.hooks]]
+name = 'report'
+events = ['turn_finished']
+url = 'http://127.0.0.1:1/'
+secret_env = 'SIGNING'
+[[serve.webhooks]]
+name = 'ci'
+url = 'https://ci.example.org'
+secret_envs = ['CHANNEL']
+";
+    let home = Home::new("{ say = 'x' }", more);
+    let agent = fs::read_to_string(home.path().join("agent.sh")).unwrap();
+    let agent = agent.replacen('\n', "\nenv >> $HOME/environment\n", 1);
+    fs::write(home.path().join("agent.sh"), agent).unwrap();
+    let secret = "s3cret-0123456789abcdef0123456789abcdef";
+    let names = ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "CHAT_PASSWORD", "SIGNING", "CHANNEL", "OTEL_EXPORTER_OTLP_HEADERS"];
+    let mut command = home.command(&["serve"]);
+    command.envs(names.map(|name| (name, secret))).env("PLAIN", "visible");
+    let mut running = Running::start(&mut command);
+    let url = running.out_until("try it:").lines().next().unwrap().to_owned();
+    let mut send = home.command(&["send", "hi"]);
+    send.env("TEAMSTER_SERVER", url).env("TEAMSTER_TOKEN", secret);
+    let sent = ended(send);
+    assert_eq!(sent.code, Some(0), "{}", sent.err);
+    let environment = fs::read_to_string(home.path().join("environment")).unwrap();
+    assert!(environment.contains("PLAIN=visible"), "{environment}");
+    assert!(!environment.contains("s3cret"), "{environment}");
+    running.signal(rustix::process::Signal::TERM);
+    assert_eq!(running.wait_for_exit(), Some(0));
 }
 
 #[test]

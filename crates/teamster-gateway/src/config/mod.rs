@@ -4,6 +4,7 @@ pub(crate) mod cost;
 pub mod file;
 mod rules;
 pub(crate) mod separation;
+mod variables;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
