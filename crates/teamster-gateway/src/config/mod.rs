@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
-pub(crate) use rules::{EVERYONE, rule_for};
+pub(crate) use rules::{API, EVERYONE, resolve_message, rule_for};
 pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.

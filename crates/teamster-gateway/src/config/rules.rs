@@ -10,6 +10,9 @@ use super::Config;
 /// The author of the message, in a list of approvers.
 pub(super) const AUTHOR: &str = "author";
 
+/// The channel of messages that come through the API.
+pub(crate) const API: &str = "http";
+
 /// All members of the chat, in a list of approvers.
 pub(crate) const EVERYONE: &str = "*";
 
@@ -173,6 +176,34 @@ pub fn resolve(
     })
 }
 
+/// Selects the settings of a turn, whose message came through the API if `by_api`. `None` means that a rule rejects the message.
+///
+/// In the conversation of a chat, rules for the chat and rules for the sender apply both, and the lower right counts. The owner
+/// of a token is no author of the chat, also if an author there has the same id.
+pub(crate) fn resolve_message(
+    config: &Config,
+    agent: Option<&str>,
+    conversation: &ConversationSettings,
+    origin: Origin<'_>,
+    by_api: bool,
+) -> Option<TurnSettings> {
+    if !by_api || !origin.is_chat() {
+        return resolve(config, agent, conversation, origin);
+    }
+    let sender = Origin { channel: API, ..origin };
+    let stranger = sender.author_id();
+    let in_chat = resolve(config, agent, conversation, Origin { author: &stranger, ..origin })?;
+    let by_sender = resolve(config, agent, conversation, sender)?;
+    let is_lower = rank(by_sender.permission) < rank(in_chat.permission);
+    Some(TurnSettings {
+        permission: if is_lower { by_sender.permission } else { in_chat.permission },
+        allow_tools: in_chat.allow_tools.into_iter().filter(|tool| by_sender.allow_tools.contains(tool)).collect(),
+        daily_budget: by_sender.daily_budget.or(in_chat.daily_budget),
+        approvers: by_sender.approvers,
+        ..in_chat
+    })
+}
+
 /// Returns the rule for a message.
 pub(crate) fn rule_for<'a>(config: &'a Config, origin: Origin<'_>) -> Option<&'a Rule> {
     config.rules.iter().find(|rule| rule.matches(origin))
@@ -206,8 +237,8 @@ impl Origin<'_> {
     }
 
     /// Whether the conversation is in a chat service, where strangers may write. The API and the page need a token.
-    fn is_chat(self) -> bool {
-        !matches!(self.channel, "http" | "web")
+    pub(crate) fn is_chat(self) -> bool {
+        !matches!(self.channel, API | "web")
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    Effects, IdempotencyKey, Json, MessageId, MessageMode, NewConversation, NewMessage, Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
+    Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -13,7 +13,7 @@ use super::conversations::{not_found, rejected};
 use super::gateway::{Gateway, Shared};
 use super::running::TurnCommand;
 use crate::attachments::StoredAttachment;
-use crate::config::{ConversationSettings, Origin, resolve};
+use crate::config::{ConversationSettings, Origin, resolve, resolve_message};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
@@ -86,6 +86,9 @@ pub(super) struct MessageDetails {
     /// The trace of the message, so that the spans of its turn belong to it, also after a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<String>,
+    /// It came through the API, into the conversation of a chat.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) by_api: bool,
 }
 
 /// What the store keeps of a permission request, as far as answers need it.
@@ -128,7 +131,7 @@ impl Gateway {
             text: message.text.clone(),
         };
         let text = shared.judged(&event).await?;
-        let new = shared.new_message(message, text, target)?;
+        let new = shared.new_message(message, text, &address, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());
         failpoint!("accept.before");
         let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
@@ -172,7 +175,8 @@ impl Gateway {
                 let settings: ConversationSettings = conversation.settings.to()?;
                 let ChatAddress { channel, chat, .. } = &conversation.address;
                 let origin = Origin { channel, chat, author };
-                resolve(&shared.config, Some(&conversation.agent), &settings, origin).ok_or_else(rejected)?;
+                let agent = Some(conversation.agent.as_str());
+                resolve_message(&shared.config, agent, &settings, origin, true).ok_or_else(rejected)?;
                 Ok((conversation.address, Target::Existing(*id)))
             }
             MessageTarget::Address(address) => {
@@ -282,7 +286,15 @@ impl Shared {
         }
     }
 
-    fn new_message(&self, message: IncomingMessage, text: String, target: Target) -> Result<NewMessage, GatewayError> {
+    fn new_message(
+        &self,
+        message: IncomingMessage,
+        text: String,
+        address: &ChatAddress,
+        target: Target,
+    ) -> Result<NewMessage, GatewayError> {
+        let origin = Origin { channel: &address.channel, chat: &address.chat, author: &message.author };
+        let by_api = matches!(message.target, MessageTarget::Conversation(_)) && origin.is_chat();
         let (id, turn) = (MessageId::new(Uuid::now_v7()), TurnId::new(Uuid::now_v7()));
         let names: Vec<_> = message.attachments.iter().map(|attachment| attachment.name.clone()).collect();
         let event = self.event(&queued_event(&id, &message.author, &text, &names), Some(turn))?;
@@ -294,11 +306,16 @@ impl Shared {
             idempotency: message.idempotency,
             author: message.author,
             text,
-            details: Json::of(&MessageDetails { attachments: message.attachments, trace: current_trace() })?,
+            details: Json::of(&MessageDetails { attachments: message.attachments, trace: current_trace(), by_api })?,
             mode: message.mode,
             event,
         })
     }
+}
+
+/// Returns whether a message came through the API into the conversation of a chat.
+pub(crate) fn is_by_api(message: &Message) -> serde_json::Result<bool> {
+    Ok(message.details.to::<MessageDetails>()?.by_api)
 }
 
 /// Returns the trace of a claimed message, if it has one.

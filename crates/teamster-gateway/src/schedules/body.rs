@@ -27,6 +27,9 @@ pub struct ScheduleBody {
     /// A missed time that is older than this many seconds is skipped.
     #[serde(default = "a_day")]
     pub max_age_seconds: u64,
+    /// Whether its author is the owner of a token, and not an author of the chat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_api: bool,
     /// What has created it, for the operator: for example `turn ID` or `token ID`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub created_by: String,

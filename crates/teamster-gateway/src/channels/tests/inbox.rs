@@ -1,13 +1,13 @@
 //! Access rules, duplicates, loops, edits and commands.
 
 use teamster_channel::{Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Place, Receipt};
-use teamster_store::{DeliveryFilter, PageRequest, TurnState};
+use teamster_store::{DeliveryFilter, MessageMode, PageRequest, TurnState};
 
 use super::World;
 use super::service::Service;
 use crate::channels::inbox::ChannelInbox;
 use crate::config::Rule;
-use crate::engine::Gateway;
+use crate::engine::{Gateway, IncomingMessage, MessageTarget, is_by_api};
 use crate::hooks::{HookConfig, HookEventKind, OnFailure};
 
 struct Fixture {
@@ -203,6 +203,33 @@ async fn an_author_whom_a_rule_rejects_by_now_cannot_edit() {
     assert!(matches!(rejected, Err(crate::GatewayError::Rejected { .. })), "{rejected:?}");
     let turn = gateway.store().turn_of_message("double".to_owned(), "1".to_owned()).await.unwrap().unwrap();
     assert_eq!(turn.message.text, "hello");
+}
+
+#[tokio::test]
+async fn a_message_through_the_api_is_not_that_of_a_chats_author_with_the_same_name() {
+    let fixture = fixture(|config| {
+        let rule = Rule { channel: Some("double".to_owned()), ..Rule::default() };
+        config.rules = vec![Rule { reject: true, channel: Some("http".to_owned()), ..named("mallory") }, rule];
+    })
+    .await;
+    fixture.inbox.message(message("1", "c", "mallory")).await.unwrap();
+    let conversation = fixture.conversation("c").await.id;
+    let through_api = |author: &str| IncomingMessage {
+        target: MessageTarget::Conversation(conversation),
+        channel_ids: Vec::new(),
+        idempotency: None,
+        author: author.to_owned(),
+        text: "hello".to_owned(),
+        attachments: Vec::new(),
+        mode: MessageMode::Queue,
+    };
+    let rejected = fixture.gateway.accept(through_api("mallory")).await;
+    assert!(matches!(rejected, Err(crate::GatewayError::Rejected { .. })), "{rejected:?}");
+    let accepted = fixture.gateway.accept(through_api("alice")).await.unwrap();
+    let turns = fixture.gateway.store().open_turns(conversation).await.unwrap();
+    let by_api = |turn: &teamster_store::Turn| is_by_api(&turn.message).unwrap();
+    assert_eq!(turns.iter().map(by_api).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(turns[1].id, accepted.turn.turn);
 }
 
 #[tokio::test]

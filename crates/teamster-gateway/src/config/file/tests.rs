@@ -176,6 +176,7 @@ fn every_invalid_value_is_reported_with_its_key() {
         timing = { lease = "1s", heartbeat = "0s", batch = "2s" }
         [[serve.rules]]
         chats = []
+        authors = ["ada"]
         agent = "codexx"
         approvers = ["me"]
         daily_budget_usd = -1.0
@@ -201,6 +202,7 @@ fn every_invalid_value_is_reported_with_its_key() {
     instructions.files.0: cannot read DIR/gone.md: No such file or directory (os error 2)
     rules.0.agent: unknown agent "codexx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
     rules.0.chats: the list is empty, so it matches nothing: remove it or fill it
+    rules.0.authors: it needs channel: the id of an author belongs to its channel, and another channel may have it too
     rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID, author or *
     rules.0.daily_budget_usd: it must be a number from 0
     rules.1.directory: DIR must be below serve.directory or one of serve.roots

@@ -131,6 +131,48 @@ fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
 }
 
 #[test]
+fn the_owner_of_a_token_gets_no_rights_of_an_author_of_a_chat() {
+    let full = Rule {
+        channel: Some("discord".to_owned()),
+        authors: list(&["ada"]),
+        permission: Some(PermissionMode::Full),
+        allow_tools: list(&["Bash"]),
+        approvers: list(&["author"]),
+        ..Rule::default()
+    };
+    let config = config(PermissionMode::Ask, vec![full]);
+    let resolved = |by_api| resolve_message(&config, None, &settings(None, None), DISCORD, by_api).unwrap();
+    let author = resolved(false);
+    assert_eq!((author.permission, author.approvers), (PermissionMode::Full, vec!["discord:ada".to_owned()]));
+    let owner = resolved(true);
+    assert_eq!((owner.permission, owner.allow_tools), (PermissionMode::Ask, Vec::new()));
+    assert_eq!(owner.approvers, ["http:ada"]);
+}
+
+#[test]
+fn a_message_through_the_api_has_the_lower_right_of_the_chat_and_its_sender() {
+    let rule = |channel: &str, permission, tools: &[&str]| Rule {
+        channel: Some(channel.to_owned()),
+        permission: Some(permission),
+        allow_tools: list(tools),
+        ..Rule::default()
+    };
+    for (chat, sender, expected) in [
+        (PermissionMode::Full, PermissionMode::ReadOnly, PermissionMode::ReadOnly),
+        (PermissionMode::ReadOnly, PermissionMode::Full, PermissionMode::ReadOnly),
+        (PermissionMode::Edit, PermissionMode::Edit, PermissionMode::Edit),
+    ] {
+        let rules = vec![rule("discord", chat, &["Read", "Bash"]), rule("http", sender, &["Bash", "Edit"])];
+        let turn = resolve_message(&config(PermissionMode::Ask, rules), None, &settings(None, None), DISCORD, true);
+        let turn = turn.unwrap();
+        assert_eq!((turn.permission, turn.allow_tools), (expected, vec!["Bash".to_owned()]), "{chat:?} {sender:?}");
+    }
+    let reject = Rule { reject: true, ..rule("http", PermissionMode::Ask, &[]) };
+    let config = config(PermissionMode::Ask, vec![reject]);
+    assert!(resolve_message(&config, None, &settings(None, None), DISCORD, true).is_none());
+}
+
+#[test]
 fn a_session_is_used_for_equal_settings_only() {
     let turn = resolve(&config(PermissionMode::Ask, Vec::new()), None, &settings(None, None), HTTP).unwrap();
     let changes: [fn(&mut TurnSettings); 8] = [

@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::deliveries::Recipient;
-use crate::config::Origin;
+use crate::config::{API, Origin};
 use crate::engine::gateway::{Gateway, Shared};
+use crate::engine::intake::is_by_api;
 use crate::engine::running::TurnCommand;
 use crate::engine::slots::Slot;
 use crate::error::GatewayError;
@@ -69,10 +70,11 @@ impl TurnContext {
         self.claim.lease
     }
 
-    /// Returns who wrote the message of the turn, and where.
-    pub(super) fn origin(&self) -> Origin<'_> {
-        let address = &self.claim.conversation.address;
-        Origin { channel: &address.channel, chat: &address.chat, author: &self.claim.turn.message.author }
+    /// Returns the author of the turn's message as lists of approvers name it.
+    pub(super) fn author_id(&self) -> Result<String, TurnError> {
+        let (address, message) = (&self.claim.conversation.address, &self.claim.turn.message);
+        let channel = if is_by_api(message)? { API } else { &address.channel };
+        Ok(Origin { channel, chat: &address.chat, author: &message.author }.author_id())
     }
 
     /// Returns the closing of a request without a person, with its event.

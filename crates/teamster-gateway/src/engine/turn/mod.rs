@@ -11,15 +11,16 @@ mod permission_requests;
 mod steered;
 mod steering;
 
-use teamster_store::{AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
+use teamster_store::{AttemptEnd, Effects, EndState, Finish, Message, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
 use tracing::Instrument as _;
 
 use self::attempt::{Attempt, Ended};
 pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{Beginning, beginning};
 use super::history::{PastAttempts, past_attempts};
+use super::intake::is_by_api;
 use crate::channels::deliveries;
-use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
+use crate::config::{ConversationSettings, Origin, TurnSettings, resolve_message};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::telemetry::spans;
 
@@ -61,14 +62,17 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
 impl TurnContext {
     /// Resolves the settings of the turn. `None` means that a rule rejects its message.
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
-        self.settings_of(self.origin())
+        self.settings_of(&self.claim.turn.message)
     }
 
-    /// Resolves the settings that a message of this origin has in the conversation. `None` means that a rule rejects it.
-    fn settings_of(&self, origin: Origin<'_>) -> Result<Option<TurnSettings>, TurnError> {
+    /// Resolves the settings that a message has in the conversation. `None` means that a rule rejects it.
+    fn settings_of(&self, message: &Message) -> Result<Option<TurnSettings>, TurnError> {
         let conversation = &self.claim.conversation;
         let settings: ConversationSettings = conversation.settings.to()?;
-        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
+        let (channel, chat) = (&conversation.address.channel, &conversation.address.chat);
+        let origin = Origin { channel, chat, author: &message.author };
+        let agent = Some(conversation.agent.as_str());
+        Ok(resolve_message(&self.shared().config, agent, &settings, origin, is_by_api(message)?))
     }
 
     /// Returns what is known of the attempts of an interrupted turn.

@@ -48,7 +48,7 @@ impl Attempt<'_> {
             body: Json::of(&body)?,
         };
         let tool_name = body.get("toolName").and_then(Value::as_str).unwrap_or("question").to_owned();
-        let approvers = self.approvers(questions.is_some());
+        let approvers = self.approvers(questions.is_some())?;
         let conversation = &self.context.claim.conversation;
         let turn = self.context.claim.turn.id;
         let recipient = self.context.recipient();
@@ -74,13 +74,13 @@ impl Attempt<'_> {
     }
 
     /// Returns who may answer a request. An answer to a question permits nothing: it is another message of the author.
-    fn approvers(&self, is_question: bool) -> Vec<String> {
+    fn approvers(&self, is_question: bool) -> Result<Vec<String>, TurnError> {
         let mut approvers = self.open.as_ref().map(|open| open.settings.approvers.clone()).unwrap_or_default();
-        let author = self.context.origin().author_id();
+        let author = self.context.author_id()?;
         if is_question && !approvers.contains(&author) {
             approvers.push(author);
         }
-        approvers
+        Ok(approvers)
     }
 
     /// Passes answers from the store on to the agent.

@@ -9,7 +9,6 @@ use super::attempt::Attempt;
 use super::context::TurnError;
 use super::opening::message_prompt;
 use super::steered::{Following, SentMessage};
-use crate::config::Origin;
 use crate::event::GatewayEvent;
 
 impl Attempt<'_> {
@@ -23,8 +22,7 @@ impl Attempt<'_> {
         if waiting.state != TurnState::Queued || waiting.message.mode != MessageMode::Steer {
             return Ok(());
         }
-        let origin = Origin { author: &waiting.message.author, ..self.context.origin() };
-        if self.context.settings_of(origin)?.as_ref() != Some(&open.settings) {
+        if self.context.settings_of(&waiting.message)?.as_ref() != Some(&open.settings) {
             return Ok(());
         }
         let prompt = match message_prompt(shared, &waiting).await {
