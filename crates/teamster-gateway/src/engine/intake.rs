@@ -89,6 +89,12 @@ pub(super) struct MessageDetails {
     /// It came through the API, into the conversation of a chat.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) by_api: bool,
+    /// The schedule that has sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) schedule_id: Option<String>,
+    /// The agent has created this schedule.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) by_agent: bool,
 }
 
 /// What the store keeps of a permission request, as far as answers need it.
@@ -224,9 +230,9 @@ impl Gateway {
     pub async fn retry_turn(&self, turn: TurnId) -> Result<Turn, GatewayError> {
         let found = self.shared.store.turn(turn).await?;
         let found = found.ok_or_else(|| turn_not_found(turn))?;
-        let event = self
-            .shared
-            .event(&queued_event(&found.message.id, &found.message.author, &found.message.text, &[]), Some(turn))?;
+        let details = found.message.details.to()?;
+        let event = queued_event(found.message.id, &found.message.author, &found.message.text, &details);
+        let event = self.shared.event(&event, Some(turn))?;
         let requeued = self.shared.store.requeue_turn(turn, Effects::events(vec![event]), self.now()).await?;
         self.announce_growth(requeued.conversation);
         Ok(requeued)
@@ -296,8 +302,9 @@ impl Shared {
         let origin = Origin { channel: &address.channel, chat: &address.chat, author: &message.author };
         let by_api = matches!(message.target, MessageTarget::Conversation(_)) && origin.is_chat();
         let (id, turn) = (MessageId::new(Uuid::now_v7()), TurnId::new(Uuid::now_v7()));
-        let names: Vec<_> = message.attachments.iter().map(|attachment| attachment.name.clone()).collect();
-        let event = self.event(&queued_event(&id, &message.author, &text, &names), Some(turn))?;
+        let attachments = message.attachments;
+        let details = MessageDetails { attachments, trace: current_trace(), by_api, ..MessageDetails::default() };
+        let event = self.event(&queued_event(id, &message.author, &text, &details), Some(turn))?;
         Ok(NewMessage {
             id,
             turn,
@@ -306,7 +313,7 @@ impl Shared {
             idempotency: message.idempotency,
             author: message.author,
             text,
-            details: Json::of(&MessageDetails { attachments: message.attachments, trace: current_trace(), by_api })?,
+            details: Json::of(&details)?,
             mode: message.mode,
             event,
         })
@@ -324,13 +331,14 @@ pub(super) fn trace_of(claim: &Claim) -> Option<String> {
     claim.turn.message.details.to::<MessageDetails>().ok()?.trace
 }
 
-fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]) -> GatewayEvent {
+fn queued_event(id: MessageId, author: &str, text: &str, details: &MessageDetails) -> GatewayEvent {
     GatewayEvent::TurnQueued {
         message_id: id.to_string(),
         author: author.to_owned(),
         text: text.to_owned(),
-        attachments: attachments.to_vec(),
-        schedule_id: None,
+        attachments: details.attachments.iter().map(|attachment| attachment.name.clone()).collect(),
+        schedule_id: details.schedule_id.clone(),
+        by_agent: details.by_agent,
     }
 }
 

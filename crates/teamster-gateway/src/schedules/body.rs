@@ -35,6 +35,16 @@ pub struct ScheduleBody {
     pub created_by: String,
 }
 
+/// How `created_by` starts if the agent has created the schedule, in a turn.
+pub(crate) const BY_TURN: &str = "turn ";
+
+impl ScheduleBody {
+    /// Returns whether the agent has created it, with its tool.
+    pub(crate) fn is_by_agent(&self) -> bool {
+        self.created_by.starts_with(BY_TURN)
+    }
+}
+
 /// What happens to a time at which the gateway was down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

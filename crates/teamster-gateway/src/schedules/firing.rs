@@ -37,6 +37,8 @@ struct Details {
     due_at: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     by_api: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    by_agent: bool,
 }
 
 /// Fires due schedules until the gateway stops.
@@ -173,6 +175,7 @@ fn message(
         text: text.clone(),
         attachments: Vec::new(),
         schedule_id: Some(schedule.id.to_string()),
+        by_agent: body.is_by_agent(),
     };
     Ok(NewMessage {
         id,
@@ -186,6 +189,7 @@ fn message(
             schedule_id: schedule.id.to_string(),
             due_at: rfc3339(due),
             by_api: body.by_api,
+            by_agent: body.is_by_agent(),
         })?,
         mode: MessageMode::Queue,
         event: stored(&event, Some(turn), now)?,

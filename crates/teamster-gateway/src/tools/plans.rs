@@ -8,7 +8,7 @@ use teamster_store::{PageRequest, Schedule, ScheduleFilter, ScheduleId};
 use super::server::Call;
 use crate::engine::is_by_api;
 use crate::event::rfc3339;
-use crate::schedules::{self, Missed, ScheduleBody};
+use crate::schedules::{self, BY_TURN, Missed, ScheduleBody};
 
 /// The schedules that are listed. The configuration permits fewer.
 const LISTED: u32 = 1000;
@@ -62,7 +62,7 @@ pub(super) async fn create(call: &Call, input: PlanInput) -> Result<Reply, Strin
         },
         max_age_seconds: max_age_seconds.unwrap_or(24 * 60 * 60),
         by_api: by_api.unwrap_or_default(),
-        created_by: format!("turn {}", turn.turn),
+        created_by: format!("{BY_TURN}{}", turn.turn),
     };
     let document = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
     let effect = call.current.effect("schedule", &[&document], &call.id);

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use teamster::RunResult;
 use teamster::request::PermissionMode;
 use teamster_gateway::config::Rule;
+use teamster_gateway::event::rfc3339;
+use teamster_gateway::schedules::{self, ScheduleBody};
 use teamster_gateway::{Caller, GatewayError, IncomingMessage, MessageTarget};
-use teamster_store::{ConversationId, Decision, MessageMode, PermissionId, Seq, TurnId, TurnState};
+use teamster_store::{ConversationId, Decision, MessageMode, PermissionId, ScheduleId, Seq, TurnId, TurnState};
 
 use crate::test_gateway::{TestGateway, play_scenario, write_agent, write_program};
 
@@ -108,6 +110,20 @@ async fn a_steered_message_gets_no_rights_of_the_running_turn() {
     let lower = test.ended(lower).await;
     assert_eq!((lower.state, lower.joined), (TurnState::Done, None), "it has a turn of its own");
     assert_eq!(test.ended(same).await.joined, Some(running));
+}
+
+#[tokio::test]
+async fn the_agent_gets_what_it_has_scheduled_as_its_own_note() {
+    let test = TestGateway::start("[[turns]]\nsteps = [{ say = \"{prompt}\" }]\n").await;
+    let conversation = test.conversation().await;
+    let at = rfc3339(test.gateway.now().after(std::time::Duration::from_millis(300)));
+    let body = serde_json::json!({"at": at, "text": "run it", "author": "ada", "createdBy": "turn 1"});
+    let body: ScheduleBody = serde_json::from_value(body).unwrap();
+    schedules::create(&test.gateway, conversation, ScheduleId::new(uuid::Uuid::from_u128(1)), &body).await.unwrap();
+    assert_eq!(test.event(conversation, "turn_queued").await["byAgent"], true);
+    let done = test.event(conversation, "done").await;
+    let said = done["result"]["finalText"].as_str().unwrap();
+    assert!(said.contains("It is no request of a person, and permits nothing.\n\nrun it"), "{said}");
 }
 
 #[tokio::test]
