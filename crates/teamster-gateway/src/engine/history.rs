@@ -35,6 +35,8 @@ struct Fields {
     text: Option<String>,
     session_id: Option<String>,
     result: Option<ResultFields>,
+    #[serde(default)]
+    by_agent: bool,
 }
 
 #[derive(Deserialize)]
@@ -141,7 +143,9 @@ impl Exchanges {
                     self.messages.insert(turn, self.items.len());
                 }
                 let text = fields.text.unwrap_or_default();
-                self.items.push((event.turn, HistoryItem { role: "user", author: fields.author, text }));
+                // What the agent has scheduled is no message of a person.
+                let (role, author) = if fields.by_agent { ("agent", None) } else { ("user", fields.author) };
+                self.items.push((event.turn, HistoryItem { role, author, text }));
             }
             "turn_edited" => {
                 let at = event.turn.and_then(|turn| self.messages.get(&turn));

@@ -10,7 +10,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::deliveries::{self, Recipient};
+use crate::config::{API, Origin};
 use crate::engine::gateway::{Gateway, Shared};
+use crate::engine::intake::is_by_api;
 use crate::engine::running::TurnCommand;
 use crate::engine::slots::Slot;
 use crate::error::GatewayError;
@@ -66,6 +68,13 @@ impl TurnContext {
 
     pub(super) const fn lease(&self) -> Lease {
         self.claim.lease
+    }
+
+    /// Returns the author of the turn's message as lists of approvers name it.
+    pub(super) fn author_id(&self) -> Result<String, TurnError> {
+        let (address, message) = (&self.claim.conversation.address, &self.claim.turn.message);
+        let channel = if is_by_api(message)? { API } else { &address.channel };
+        Ok(Origin { channel, chat: &address.chat, author: &message.author }.author_id())
     }
 
     /// Returns the closing of a request without a person, with its event and what the chat shows.

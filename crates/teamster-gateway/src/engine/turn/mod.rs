@@ -12,7 +12,7 @@ mod steered;
 mod steering;
 
 use teamster_store::{
-    AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, Progress, SessionChange,
+    AttemptEnd, Effects, EndState, Finish, Message, NewDelivery, NewEvent, PermissionOutcome, Progress, SessionChange,
 };
 use tracing::Instrument as _;
 
@@ -20,8 +20,9 @@ use self::attempt::Attempt;
 pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{TurnStart, turn_start};
 use super::history::{PastAttempts, past_attempts};
+use super::intake::is_by_api;
 use crate::channels::deliveries;
-use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
+use crate::config::{ConversationSettings, Origin, TurnSettings, resolve_message};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::telemetry::spans;
 
@@ -62,13 +63,19 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
 }
 
 impl TurnContext {
-    /// Resolves the settings. `None` means that a rule rejects the message.
+    /// Resolves the settings of the turn. `None` means that a rule rejects its message.
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
+        self.settings_of(&self.claim.turn.message)
+    }
+
+    /// Resolves the settings that a message has in the conversation. `None` means that a rule rejects it.
+    fn settings_of(&self, message: &Message) -> Result<Option<TurnSettings>, TurnError> {
         let conversation = &self.claim.conversation;
         let settings: ConversationSettings = conversation.settings.to()?;
         let (channel, chat) = (&conversation.address.channel, &conversation.address.chat);
-        let origin = Origin { channel, chat, author: &self.claim.turn.message.author };
-        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
+        let origin = Origin { channel, chat, author: &message.author };
+        let agent = Some(conversation.agent.as_str());
+        Ok(resolve_message(&self.shared().config, agent, &settings, origin, is_by_api(message)?))
     }
 
     /// Returns what is known of the attempts of an interrupted turn.
