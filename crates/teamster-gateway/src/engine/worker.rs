@@ -1,7 +1,7 @@
 //! The worker: it claims conversations and runs their turns, at most so many at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use teamster::LeaseTime;
 use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
