@@ -36,7 +36,7 @@ pub enum GatewayEvent {
         /// The worker that runs it.
         worker: String,
     },
-    /// The message of another turn went into the running turn.
+    /// The agent has taken the message of this turn into the running turn.
     TurnJoined {
         /// The turn that runs.
         into: String,

@@ -50,6 +50,7 @@ impl IntakeStore for MemoryStore {
                     Ok(CancelOutcome::Aborted)
                 }
                 (TurnState::Running, lead) => {
+                    state.turn_mut(id)?.abort_requested = true;
                     state.turn_mut(lead.unwrap_or(id))?.abort_requested = true;
                     Ok(CancelOutcome::Requested)
                 }
@@ -74,6 +75,7 @@ impl IntakeStore for MemoryStore {
             turn.attempts = 0;
             turn.progress = Progress::Nothing;
             turn.joined = None;
+            turn.taken = false;
             turn.not_before = now;
             turn.abort_requested = false;
             turn.result = None;
@@ -137,6 +139,7 @@ impl State {
             attempts: 0,
             progress: Progress::Nothing,
             joined: None,
+            taken: false,
             not_before: now,
             abort_requested: false,
             result: None,

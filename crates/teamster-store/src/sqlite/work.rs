@@ -9,14 +9,14 @@ use super::SqliteStore;
 use super::claim::{claim, expire_leases, renew};
 use super::effects::{Held, apply, check_lease, refresh_ready};
 use super::failure::Outcome;
-use super::finish::{finish, hand_back};
+use super::finish::{finish, hand_back, resolve_joined};
 use super::query::{first, run, value};
 use super::values::{integer, unsigned};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    BudgetDecision, BudgetLimit, BudgetStatus, Claim, ClaimRequest, Effects, Finish, HandBack, Lease, Progress,
-    Renewal, TurnState,
+    BudgetDecision, BudgetLimit, BudgetStatus, Claim, ClaimRequest, Effects, Finish, HandBack, JoinedOutcome, Lease,
+    Progress, Renewal, TurnState,
 };
 use crate::store::WorkStore;
 
@@ -73,6 +73,17 @@ impl WorkStore for SqliteStore {
             Ok(())
         })
         .await
+    }
+
+    async fn resolve_joined(
+        &self,
+        lease: Lease,
+        turn: TurnId,
+        outcome: JoinedOutcome,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.write(move |db| resolve_joined(db, lease, turn, outcome, effects, now)).await
     }
 
     async fn reserve_budget(

@@ -7,6 +7,7 @@ mod metrics;
 mod permissions;
 mod retries;
 mod sessions;
+mod steering;
 mod test_gateway;
 #[cfg(feature = "otlp")]
 mod traces;

@@ -39,8 +39,6 @@ pub(super) struct Attempt<'a> {
     pub(super) requests: OpenRequests,
     pub(super) steering: Steering,
     tools: ToolSpans,
-    /// The results of runs before a steered prompt that became a run of its own.
-    earlier: Option<RunResult>,
     pub(super) limited_until: Option<Timestamp>,
     pub(super) abort_requested: bool,
     is_over_limit: bool,
@@ -101,7 +99,6 @@ impl<'a> Attempt<'a> {
             requests: OpenRequests::default(),
             steering: Steering::default(),
             tools: ToolSpans::default(),
-            earlier: None,
             limited_until: None,
             abort_requested: false,
             is_over_limit: false,
@@ -148,12 +145,13 @@ impl<'a> Attempt<'a> {
                 Input::Command(command) => self.obey(command).await?,
                 Input::Flush => self.flush().await?,
                 Input::CheckRequests => self.apply_answers().await?,
-                Input::Sent(sent) => self.steering.sent(sent),
+                Input::Sent(sent) => {
+                    self.record_sent(sent).await?;
+                    self.steer_next().await?;
+                }
                 Input::Events(events) => {
-                    if let Some(result) = self.take_events(events).await?
-                        && let Some(outcome) = self.end_of_run(result).await
-                    {
-                        return Ok(outcome);
+                    if let Some(result) = self.take_events(events).await? {
+                        return self.end_of_run(result).await;
                     }
                 }
             }
@@ -187,7 +185,10 @@ impl<'a> Attempt<'a> {
                 }
             }
             TurnCommand::Answered(_) => self.apply_answers().await?,
-            TurnCommand::Steer(turn) => self.steer(turn).await?,
+            TurnCommand::Steer(turn) => {
+                self.steering.waiting.push_back(turn);
+                self.steer_next().await?;
+            }
         }
         Ok(())
     }
@@ -234,22 +235,13 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Takes the result of a run. Returns the outcome unless a steered prompt became another run.
-    async fn end_of_run(&mut self, mut result: RunResult) -> Option<Outcome> {
+    /// Takes the result of the run.
+    async fn end_of_run(&mut self, mut result: RunResult) -> Result<Outcome, TurnError> {
         if self.is_over_limit {
             result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
         }
-        if let Some(earlier) = self.earlier.take() {
-            result = merged(&earlier, result);
-        }
-        let next = self.next_run().await;
-        if result.is_error || result.aborted {
-            return Some(Outcome::Result(Box::new(result)));
-        }
-        let Some(run) = next else { return Some(Outcome::Result(Box::new(result))) };
-        self.run = Some(run);
-        self.earlier = Some(result);
-        None
+        self.end_steering().await?;
+        Ok(Outcome::Result(Box::new(result)))
     }
 
     /// Appends the waiting events to the log, and announces them.
@@ -362,22 +354,4 @@ fn failed(code: ErrorCode, message: &str) -> RunResult {
     result.error_code = Some(code.clone());
     result.error = Some(Box::new(Failure::new(code, message)));
     result
-}
-
-/// Returns the result of two runs of one turn.
-fn merged(first: &RunResult, mut second: RunResult) -> RunResult {
-    let joined =
-        |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
-    second.text = joined(first.text.as_str(), second.text.as_str()).into();
-    second.final_text = joined(first.final_text.as_str(), second.final_text.as_str()).into();
-    second.duration_ms = second.duration_ms.saturating_add(first.duration_ms);
-    second.total_cost_usd = match (first.total_cost_usd, second.total_cost_usd) {
-        (Some(first), Some(second)) => Some(first + second),
-        (first, second) => second.or(first),
-    };
-    if let (Some(first), Some(second)) = (&first.usage, &mut second.usage) {
-        second.input_tokens = second.input_tokens.saturating_add(first.input_tokens);
-        second.output_tokens = second.output_tokens.saturating_add(first.output_tokens);
-    }
-    second
 }

@@ -12,7 +12,8 @@ mod steered;
 mod steering;
 
 use teamster_store::{
-    AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, Progress, SessionChange,
+    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, NewDelivery, NewEvent, PermissionOutcome, Progress,
+    SessionChange,
 };
 use tracing::Instrument as _;
 
@@ -56,7 +57,10 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         Beginning::Prompt | Beginning::Continue if turn.abort_requested => {
             context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
         }
-        Beginning::Prompt => context.attempt(settings, None).await,
+        Beginning::Prompt => {
+            context.release_joined().await?;
+            context.attempt(settings, None).await
+        }
         Beginning::Continue => context.attempt(settings, past.session).await,
     }
 }
@@ -89,6 +93,16 @@ impl TurnContext {
             self.claim.open_permissions.iter().map(|request| self.closing(request.id, outcome)).collect();
         self.shared().store.close_permissions(self.lease(), closings?, self.shared().clock.now()).await?;
         self.gateway.announce_growth(self.claim.conversation.id);
+        Ok(())
+    }
+
+    /// Lets the messages wait for turns of their own that went into an attempt which is void.
+    async fn release_joined(&self) -> Result<(), TurnError> {
+        let shared = self.shared();
+        for turn in &self.claim.joined {
+            let (outcome, effects) = (JoinedOutcome::Waits, Effects::default());
+            shared.store.resolve_joined(self.lease(), *turn, outcome, effects, shared.clock.now()).await?;
+        }
         Ok(())
     }
 
