@@ -50,6 +50,11 @@ pub enum GatewayEvent {
         /// The code of the failure.
         code: String,
     },
+    /// The gateway was stopped while the attempt ran. The next start decides how the turn continues.
+    TurnInterrupted {
+        /// The number of the attempt.
+        attempt: u32,
+    },
     /// The conversation waits for the end of a rate limit.
     TurnPaused {
         /// The end of the pause, in RFC 3339.
@@ -157,6 +162,7 @@ impl GatewayEvent {
             Self::TurnStarted { .. } => "turn_started",
             Self::TurnJoined { .. } => "turn_joined",
             Self::TurnRetrying { .. } => "turn_retrying",
+            Self::TurnInterrupted { .. } => "turn_interrupted",
             Self::TurnPaused { .. } => "turn_paused",
             Self::TurnResumed => "turn_resumed",
             Self::TurnFinished { .. } => "turn_finished",

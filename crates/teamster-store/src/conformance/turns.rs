@@ -18,6 +18,7 @@ suite![
     a_pause_ends_at_its_time_or_by_request,
     a_turn_that_is_handed_back_at_a_shutdown_has_lost_no_attempt,
     progress_never_decreases_within_an_attempt,
+    a_turn_knows_that_one_of_its_attempts_has_called_a_tool,
     a_joined_turn_ends_with_the_turn_it_joined,
     a_joined_turn_waits_again_if_the_turn_is_handed_back,
     a_message_that_the_agent_has_not_taken_waits_again_at_the_end_of_the_turn_and_at_the_next_claim,
@@ -132,6 +133,23 @@ async fn progress_never_decreases_within_an_attempt(world: &mut World) {
     }
     world.store().start_attempt(lease, Effects::default(), world.now()).await.unwrap();
     assert_eq!(world.store().turn(turn).await.unwrap().unwrap().progress, Progress::Nothing);
+}
+
+async fn a_turn_knows_that_one_of_its_attempts_has_called_a_tool(world: &mut World) {
+    let turn = world.accept_in("a").await.turn;
+    let ran_tools = async |world: &World| world.store().turn(turn).await.unwrap().unwrap().ran_tools;
+    let lease = world.claim("w").await.lease;
+    world.store().append(lease, Progress::Text, Effects::default(), world.now()).await.unwrap();
+    assert!(!ran_tools(world).await);
+    world.store().append(lease, Progress::Tools, Effects::default(), world.now()).await.unwrap();
+    hand_back(world, lease, HandBackKind::Retry(world.now())).await;
+    let lease = world.claim("w").await.lease;
+    world.store().start_attempt(lease, Effects::default(), world.now()).await.unwrap();
+    assert!(ran_tools(world).await);
+    let failed = Finish { state: EndState::Failed, ..done() };
+    world.store().finish(lease, failed, world.now()).await.unwrap();
+    world.store().requeue_turn(turn, Effects::default(), world.now()).await.unwrap();
+    assert!(!ran_tools(world).await);
 }
 
 async fn a_joined_turn_ends_with_the_turn_it_joined(world: &mut World) {

@@ -74,6 +74,7 @@ impl IntakeStore for MemoryStore {
             turn.state = TurnState::Queued;
             turn.attempts = 0;
             turn.progress = Progress::Nothing;
+            turn.ran_tools = false;
             turn.joined = None;
             turn.taken = false;
             turn.not_before = now;
@@ -138,6 +139,7 @@ impl State {
             state: TurnState::Queued,
             attempts: 0,
             progress: Progress::Nothing,
+            ran_tools: false,
             joined: None,
             taken: false,
             not_before: now,

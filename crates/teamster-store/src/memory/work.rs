@@ -70,6 +70,7 @@ impl WorkStore for MemoryStore {
             state.check_deliveries(&effects.deliveries)?;
             let turn = state.turn_mut(lease.turn)?;
             turn.progress = turn.progress.max(progress);
+            turn.ran_tools |= progress == Progress::Tools;
             state.apply(lease.conversation, effects, now)
         })
     }

@@ -57,8 +57,8 @@ impl IntakeStore for SqliteStore {
                 return Err(StoreError::WrongState { entity: Entity::Turn, id: id.to_string(), state, required }.into());
             }
             let (conversation, key) = turn_keys(db, id)?;
-            let sql = "UPDATE turn SET state = 0, attempts = 0, progress = 0, joined = NULL, taken = 0, not_before = ?2,
-                    abort_requested = 0, result = NULL, error_code = NULL, started_at = NULL, ended_at = NULL
+            let sql = "UPDATE turn SET state = 0, attempts = 0, progress = 0, ran_tools = 0, joined = NULL, taken = 0,
+                    not_before = ?2, abort_requested = 0, result = NULL, error_code = NULL, started_at = NULL, ended_at = NULL
                 WHERE key = ?1";
             run(db, sql, params![key, now])?;
             refresh_ready(db, conversation)?;

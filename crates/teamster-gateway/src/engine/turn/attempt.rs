@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
-use super::opening::{Knowledge, Opened};
+use super::opening::{Continuation, Knowledge, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::deliveries;
 use crate::config::TurnSettings;
@@ -32,7 +32,10 @@ pub(super) struct Attempt<'a> {
     /// The failure of an agent that could not be started.
     refused: Option<RunError>,
     pub(super) number: u32,
+    /// The session is one of an earlier turn or attempt.
     pub(super) resumed: bool,
+    /// The session does not exist any more.
+    pub(super) has_lost_session: bool,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
     pub(super) deliveries: Vec<NewDelivery>,
@@ -79,13 +82,13 @@ impl<'a> Attempt<'a> {
     pub(super) async fn start(
         context: &'a mut TurnContext,
         settings: TurnSettings,
-        continued: Option<String>,
+        continued: Option<Continuation>,
     ) -> Result<Self, TurnError> {
         let agent = settings.agent.clone();
         let number = context.start_attempt(&agent).await?;
         failpoint!("attempt.counted");
         let buffer = LogBuffer::new(context.claim.turn.id, context.shared().config.timing.batch);
-        let opened = context.open(settings, continued.as_deref()).await?;
+        let opened = context.open(settings, continued.as_ref()).await?;
         let mut attempt = Self {
             context,
             agent,
@@ -94,6 +97,7 @@ impl<'a> Attempt<'a> {
             refused: None,
             number,
             resumed: false,
+            has_lost_session: false,
             buffer,
             deliveries: Vec::new(),
             requests: OpenRequests::default(),
@@ -106,7 +110,7 @@ impl<'a> Attempt<'a> {
         };
         match opened {
             Ok(Opened { open, prompt, knowledge }) => {
-                attempt.resumed = knowledge == Knowledge::Session { resumed: true };
+                attempt.resumed = knowledge == Knowledge::Session;
                 if knowledge == (Knowledge::History { lost: true }) {
                     attempt.report_lost_session()?;
                 }
@@ -348,7 +352,8 @@ fn refusal(error: &RunError) -> RunResult {
     failed(code, &error.to_string())
 }
 
-fn failed(code: ErrorCode, message: &str) -> RunResult {
+/// Returns the result of a run that has failed like this.
+pub(super) fn failed(code: ErrorCode, message: &str) -> RunResult {
     let mut result = RunResult::default();
     result.is_error = true;
     result.error_code = Some(code.clone());

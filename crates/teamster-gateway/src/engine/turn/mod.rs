@@ -19,7 +19,8 @@ use tracing::Instrument as _;
 
 use self::attempt::{Attempt, Ended};
 pub(super) use self::context::{TurnContext, TurnError};
-use super::decisions::{Beginning, beginning};
+use self::opening::Continuation;
+use super::decisions::{ClaimFacts, TurnStart, turn_start};
 use super::history::{PastAttempts, past_attempts};
 use crate::channels::deliveries;
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
@@ -34,34 +35,34 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
     };
     let past = context.past_attempts().await?;
-    let turn = &context.claim.turn;
-    let progress = if past.has_ended { Progress::Nothing } else { turn.progress };
-    let begin = beginning(
-        context.claim.interrupted,
-        turn.attempts.saturating_sub(past.failed),
-        progress,
-        context.shared().config.interrupted,
-        past.session.is_some() || context.claim.session.is_some(),
-    );
-    match begin {
-        Beginning::Park => {
+    let (claim, shared) = (&context.claim, context.shared());
+    let facts = ClaimFacts {
+        interrupted: claim.interrupted,
+        crashes: claim.turn.attempts.saturating_sub(past.recorded),
+        progress: if past.has_ended { Progress::Nothing } else { claim.turn.progress },
+        ran_tools: claim.turn.ran_tools,
+        has_session: past.session.is_some()
+            || claim.session.as_ref().is_some_and(|session| session.host == shared.host),
+    };
+    match turn_start(facts, shared.config.interrupted, &shared.config.retries) {
+        TurnStart::Park => {
             let reason = "The gateway has stopped three times while it worked on this message. It is not started again. \
                           Retry it when the cause is found.";
             context.end_without_attempt(EndState::Failed, "PARKED", reason).await
         }
-        Beginning::TellInterrupted => {
-            let reason = "The gateway was stopped while the agent worked on this message. Send \"continue\" to go on, or \
+        TurnStart::ReportInterrupted => {
+            let reason = "The gateway was stopped while the agent worked on this message. To resume it, send \"continue\" or \
                           retry the message.";
             context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason).await
         }
-        Beginning::Prompt | Beginning::Continue if turn.abort_requested => {
+        TurnStart::Prompt | TurnStart::Continue if claim.turn.abort_requested => {
             context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
         }
-        Beginning::Prompt => {
+        TurnStart::Prompt => {
             context.release_joined().await?;
             context.attempt(settings, None).await
         }
-        Beginning::Continue => context.attempt(settings, past.session).await,
+        TurnStart::Continue => context.attempt(settings, Some(Continuation { session: past.session })).await,
     }
 }
 
@@ -75,9 +76,9 @@ impl TurnContext {
         Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
     }
 
-    /// Returns what is known of the attempts of an interrupted turn.
+    /// Returns what is known of the attempts of a turn that was interrupted.
     async fn past_attempts(&self) -> Result<PastAttempts, TurnError> {
-        if !self.claim.interrupted {
+        if !self.claim.interrupted && !self.claim.turn.ran_tools {
             return Ok(PastAttempts::default());
         }
         Ok(past_attempts(&*self.shared().store, &self.claim.turn).await?)
@@ -106,8 +107,8 @@ impl TurnContext {
         Ok(())
     }
 
-    /// Starts an attempt and records its end. `continued` is the session of an interrupted attempt that is continued.
-    async fn attempt(&mut self, settings: TurnSettings, continued: Option<String>) -> Result<(), TurnError> {
+    /// Starts an attempt and records its end. `continued` is an interrupted attempt that it continues.
+    async fn attempt(&mut self, settings: TurnSettings, continued: Option<Continuation>) -> Result<(), TurnError> {
         if let Some(reason) = self.reserve_budget(&settings).await? {
             return self.end_without_attempt(EndState::Failed, "BUDGET", &reason).await;
         }

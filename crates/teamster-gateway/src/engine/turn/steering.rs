@@ -11,7 +11,7 @@ use super::steered::SentMessage;
 use crate::channels::deliveries::{self, Recipient};
 use crate::event::{GatewayEvent, TurnEnd};
 
-/// What the chat is told about a message that was stopped after it had an effect.
+/// What the chat shows about a message that was stopped after it had an effect.
 const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
                        it. Send the message again if it is still needed.";
 
