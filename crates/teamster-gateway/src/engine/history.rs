@@ -68,8 +68,8 @@ pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, befo
 pub(super) struct PastAttempts {
     /// The session that the last attempt has reported.
     pub(super) session: Option<String>,
-    /// The number of attempts whose failure was recorded. The others ended with their worker.
-    pub(super) failed: u32,
+    /// The number of attempts whose end was recorded. The others ended with their worker.
+    pub(super) recorded: u32,
     /// The failure of the last attempt was recorded. What it has done is void, and no later attempt was started.
     pub(super) has_ended: bool,
 }
@@ -102,9 +102,10 @@ impl PastAttempts {
             "turn_queued" => *self = Self::default(),
             "turn_started" => self.has_ended = false,
             "turn_retrying" | "turn_paused" => {
-                self.failed += 1;
+                self.recorded += 1;
                 self.has_ended = true;
             }
+            "turn_interrupted" => self.recorded += 1,
             "init" => {
                 let session = event.body.to::<Fields>().ok().and_then(|fields| fields.session_id);
                 self.session = session.or(self.session.take());
@@ -272,9 +273,12 @@ mod tests {
         ] {
             found.add(&event(kind, 1, body));
         }
-        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), failed: 1, has_ended: false });
+        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), recorded: 1, has_ended: false });
         found.add(&event("turn_retrying", 1, "{}"));
-        assert_eq!((found.failed, found.has_ended), (2, true));
+        assert_eq!((found.recorded, found.has_ended), (2, true));
+        found.add(&event("turn_started", 1, "{}"));
+        found.add(&event("turn_interrupted", 1, "{}"));
+        assert_eq!((found.recorded, found.has_ended), (3, false));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod answers;
 mod authors;
+mod continuation;
 mod crashes;
 mod exposition;
 mod live;
@@ -10,6 +11,7 @@ mod metrics;
 mod permissions;
 mod retries;
 mod sessions;
+mod steering;
 mod test_gateway;
 #[cfg(feature = "otlp")]
 mod traces;

@@ -31,14 +31,17 @@ const RESERVED_PART: u64 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Knowledge {
     /// Its process knows it, or its stored session does.
-    Session {
-        /// The session was resumed from its files.
-        resumed: bool,
-    },
+    Session,
     /// It is new to the agent, and there is no history.
     Nothing,
     /// It gets the last messages from the log. An earlier session was lost if `lost`.
     History { lost: bool },
+}
+
+/// An interrupted attempt that another one continues.
+pub(super) struct Continuation {
+    /// Its session, if the log names it. Otherwise it is the stored one.
+    pub(super) session: Option<String>,
 }
 
 /// A session for an attempt, with its first prompt.
@@ -73,7 +76,7 @@ impl TurnContext {
     pub(super) async fn open(
         &self,
         settings: TurnSettings,
-        continued: Option<&str>,
+        continued: Option<&Continuation>,
     ) -> Result<Result<Opened, RunError>, TurnError> {
         let shared = self.shared();
         let claim = &self.claim;
@@ -82,12 +85,12 @@ impl TurnContext {
         let mut prompt = self.prompt(continued.is_some()).await?;
         let conversation = claim.conversation.id;
         if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &timeless) {
-            return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session { resumed: false } }));
+            return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session }));
         }
         // The session of the claim is that of the conversation's agent. A rule may select another one.
         let own = claim.session.as_ref().filter(|_| settings.agent == claim.conversation.agent);
         let stored = own.filter(|session| session.host == shared.host).map(|session| session.id.as_str());
-        let resumed = continued.or(stored);
+        let resumed = continued.and_then(|attempt| attempt.session.as_deref()).or(stored);
         let items = match resumed {
             Some(_) => Vec::new(),
             None => history(&*shared.store, &claim.conversation, claim.turn.queued_seq).await?,
@@ -149,7 +152,7 @@ impl TurnContext {
 /// A fork, or another agent, has no session to lose.
 const fn knowledge(resumed: bool, had_session: bool, items: &[HistoryItem]) -> Knowledge {
     if resumed {
-        return Knowledge::Session { resumed: true };
+        return Knowledge::Session;
     }
     if items.is_empty() {
         return Knowledge::Nothing;

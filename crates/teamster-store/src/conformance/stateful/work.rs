@@ -8,8 +8,8 @@ use super::operation::{Kind, Operation};
 use crate::ids::{Day, Json, PermissionId};
 use crate::records::{
     Answer, AttemptEnd, BudgetLimit, ClaimRequest, Decision, DeliveryClaim, DeliveryStep, EndState, Finish, HandBack,
-    HandBackKind, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session, SessionChange, Usage,
-    UsageEntry,
+    HandBackKind, JoinedOutcome, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session,
+    SessionChange, Usage, UsageEntry,
 };
 
 impl Driver {
@@ -73,6 +73,16 @@ impl Driver {
                 let Some(turn) = pick(&self.turns, third) else { return };
                 let effects = self.effects(second, Some(lease));
                 both!(self, join_turn(lease, turn, effects, self.now));
+            }
+            Kind::ResolveJoined => {
+                let Some(turn) = pick(&self.turns, third) else { return };
+                let effects = self.effects(second, Some(lease));
+                let outcome = match second % 4 {
+                    0 => JoinedOutcome::Waits,
+                    1 => JoinedOutcome::Failed("INTERRUPTED".to_owned()),
+                    _ => JoinedOutcome::Taken,
+                };
+                both!(self, resolve_joined(lease, turn, outcome, effects, self.now));
             }
             Kind::Reserve => {
                 let budget = |number: u8| BudgetLimit {
