@@ -25,6 +25,8 @@ mod screen;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]
+mod serve_check;
+#[cfg(feature = "serve")]
 mod service;
 mod session;
 mod sessions;

@@ -118,8 +118,6 @@ fn a_table_sets_every_part_of_the_configuration() {
         model = "large"
         permission = "edit"
         allow_tools = ["Read"]
-        project_trust = "trusted"
-        keep_keys = ["ACME_API_KEY"]
         directory = "work"
         max_turns = 7
         deadline = "20m"
@@ -148,10 +146,6 @@ fn a_table_sets_every_part_of_the_configuration() {
     assert_eq!((config.listen.to_string().as_str(), role), ("127.0.0.1:0", Role::All));
     assert_eq!((config.data_dir.as_path(), store), (Path::new("/home/ada/gateway"), directory.path().join("store.db")));
     assert_eq!(config.turn.cli_path, Some(directory.path().join("bin/codex")));
-    assert_eq!(
-        (config.turn.project_trust, config.turn.keep_keys),
-        (ProjectTrust::Trusted, vec!["ACME_API_KEY".to_owned()])
-    );
     assert_eq!((config.turn.permission, config.turn.deadline), (PermissionMode::Edit, Some(Duration::from_mins(20))));
     assert_eq!((&config.turn.directory, &config.roots), (&real.join("work"), &vec![real.join("other")]));
     assert_eq!(
@@ -163,6 +157,16 @@ fn a_table_sets_every_part_of_the_configuration() {
     assert_eq!(config.rules[0].directory, Some(real.join("work/sub")));
     assert_eq!(config.rules[0].daily_budget_usd, Some(2.0));
     assert!(config.rules[1].reject);
+}
+
+#[test]
+fn a_directory_is_trusted_and_a_key_is_kept_only_as_the_table_states() {
+    let directory = TempDir::new().unwrap();
+    let turn = |text: &str| built(&format!("[serve]\n{text}"), directory.path()).unwrap().config.turn;
+    let default = turn("");
+    assert_eq!((default.project_trust, default.keep_keys.len()), (ProjectTrust::Untrusted, 0));
+    let given = turn("project_trust = \"trusted\"\nkeep_keys = [\"ACME_API_KEY\"]");
+    assert_eq!((given.project_trust, given.keep_keys), (ProjectTrust::Trusted, vec!["ACME_API_KEY".to_owned()]));
 }
 
 #[test]
