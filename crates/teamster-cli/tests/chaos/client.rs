@@ -157,11 +157,11 @@ impl Client {
         }
         let url = self.gateway.url.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let url = format!("{url}/v1/conversations/{conversation}/events?after=0");
-        let request = self.http.get(url).bearer_auth(TOKEN).timeout(Duration::from_secs(60));
+        let request = self.http.get(url).bearer_auth(TOKEN).timeout(Duration::from_mins(1));
         let mut response = request.send().await.expect("a stream");
         let mut text = String::new();
         while let Some(chunk) = response.chunk().await.expect("more of the stream") {
-            text.push_str(&String::from_utf8(chunk.to_vec()).expect("UTF-8"));
+            text.push_str(std::str::from_utf8(&chunk).expect("UTF-8"));
             while let Some((event, rest)) = text.split_once("\n\n") {
                 if let Some(data) =
                     event.lines().find_map(|line| line.strip_prefix("data: ").or(line.strip_prefix("data:")))

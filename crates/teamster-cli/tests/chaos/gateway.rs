@@ -1,5 +1,6 @@
 //! The process of the gateway: it is started, killed and started again over the same data directory.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -169,14 +170,14 @@ fn write_agents(directory: &Path) {
         std::fs::write(directory.join(format!("{name}.toml")), format!("[[turns]]\nsteps = [{steps}]\n"))
             .expect("written");
         for _ in 0..weight {
-            cases.push_str(&format!("{number}) name={name};;\n"));
+            writeln!(cases, "{number}) name={name};;").expect("a text can be written");
             number += 1;
         }
     }
     let program = format!(
         "#!/bin/sh\ncase \"$1\" in --version) name=echo;; *)\nn=$(od -An -N1 -tu1 /dev/urandom)\ncase $((n % {number})) in\n{cases}esac;; esac\n\
          exec '{TEAMSTER}' fake --agent claude --script '{}/'$name.toml -- \"$@\"\n",
-        directory.display()
+        directory.to_string_lossy()
     );
     std::fs::write(directory.join("agent"), program).expect("the agent is written");
     std::fs::set_permissions(directory.join("agent"), PermissionsExt::from_mode(0o755)).expect("it is executable");

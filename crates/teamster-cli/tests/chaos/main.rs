@@ -3,6 +3,15 @@
 //!
 //! The variable `TEAMSTER_CHAOS` sets the size, as `messages=2000,conversations=100,kills=50`.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the lints take helpers of tests for library code"
+)]
+#![expect(clippy::disallowed_macros, reason = "the summary is for the person who runs the test")]
+
 mod checker;
 mod client;
 mod gateway;
@@ -35,7 +44,7 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
     let client = Client::new(&gateway);
     let conversations = client.create_conversations(plan.conversations).await;
     let over = Arc::new(AtomicBool::new(false));
-    let approver = tokio::spawn(client.clone().approve_until(Arc::clone(&over)));
+    let approving = tokio::spawn(client.clone().approve_until(Arc::clone(&over)));
     let sending = tokio::spawn({
         let (client, conversations) = (client.clone(), conversations.clone());
         async move { client.send_all(&conversations, plan.messages).await }
@@ -49,7 +58,7 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
     let sent = sending.await.expect("all messages are accepted");
     client.wait_until_ended(&sent, SETTLE).await;
     over.store(true, Ordering::Relaxed);
-    let approved = approver.await.expect("the approver ends");
+    let approved = approving.await.expect("the approver ends");
     let summary = checker::check(&client, &conversations, &sent, &approved).await;
     println!("{} messages, {} kills, {:.0?}: {summary}", sent.len(), plan.kills, began.elapsed());
     gateway.stop().await;
@@ -65,7 +74,7 @@ async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
             gateway.start(Some(&format!("{name}:{count}"))).await;
             let client = Client::new(&gateway);
             let over = Arc::new(AtomicBool::new(false));
-            let approver = tokio::spawn(client.clone().approve_until(Arc::clone(&over)));
+            let approving = tokio::spawn(client.clone().approve_until(Arc::clone(&over)));
             let restarting = tokio::spawn({
                 let (gateway, over) = (Arc::clone(&gateway), Arc::clone(&over));
                 async move { gateway.restart_when_dead(&over).await }
@@ -74,7 +83,7 @@ async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
             let sent = client.send_all(&conversations, 8).await;
             client.wait_until_ended(&sent, SETTLE).await;
             over.store(true, Ordering::Relaxed);
-            let approved = approver.await.expect("the approver ends");
+            let approved = approving.await.expect("the approver ends");
             restarting.await.expect("the restarts end");
             checker::check(&client, &conversations, &sent, &approved).await;
             gateway.stop().await;

@@ -10,7 +10,7 @@ use super::{renewal, upkeep, worker};
 use crate::channels::{self, ChannelTasks};
 use crate::error::GatewayError;
 use crate::hooks::HookTasks;
-use crate::{schedules, tools};
+use crate::schedules;
 
 /// How long a shutdown waits for hooks of queued events.
 const HOOKS_LIMIT: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ impl Gateway {
     pub async fn start(&self) -> Result<Running, GatewayError> {
         self.shared.instructions.check()?;
         self.shared.hooks.check()?;
-        tools::start(&self.shared.tools, self).await?;
+        self.shared.tools.start(self).await?;
         worker::recover(&self.shared).await?;
         let mut upkeep = JoinSet::new();
         let shared = Arc::clone(&self.shared);

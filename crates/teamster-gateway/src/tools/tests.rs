@@ -19,7 +19,7 @@ struct Client {
 
 async fn started(change: impl FnOnce(&mut Config)) -> TestGateway {
     let test = TestGateway::new(change);
-    start(test.gateway.tools(), &test.gateway).await.unwrap();
+    test.gateway.tools().start(&test.gateway).await.unwrap();
     test
 }
 
@@ -297,7 +297,7 @@ async fn the_tools_are_permitted_where_they_are_offered_and_can_be_disabled() {
     assert!(request.mcp_servers.is_empty() && request.permissions.allow.is_empty());
     tools.end_turn();
     let invalid = TestGateway::new(|config| config.tools.other_chats = vec!["kitchen".to_owned()]);
-    let error = start(invalid.gateway.tools(), &invalid.gateway).await.unwrap_err();
+    let error = invalid.gateway.tools().start(&invalid.gateway).await.unwrap_err();
     assert!(error.to_string().contains("\"kitchen\" must be CHANNEL:CHAT"), "{error}");
 }
 
