@@ -1,6 +1,7 @@
 //! One attempt at a delivery.
 
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use teamster_channel::{Content, Operation};
@@ -120,8 +121,13 @@ async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -
         Some(PartState::Sent(id)) => id,
         _ => None,
     };
-    let replaced = others.iter().find(|other| other.key == *key);
-    let Some(id) = replaced.and_then(first_id) else { return Ok(None) };
+    let Some(replaced) = others.iter().find(|other| other.key == *key) else { return Ok(None) };
+    let age = context.gateway.now().as_millis().saturating_sub(replaced.created_at.as_millis());
+    let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
+    if context.channel.capabilities().edit_window.is_some_and(|window| age >= window) {
+        return Ok(None);
+    }
+    let Some(id) = first_id(replaced) else { return Ok(None) };
     let is_taken = others
         .iter()
         .any(|other| other.key != *key && other.id != delivery.id && first_id(other).as_ref() == Some(&id));

@@ -36,10 +36,10 @@ pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint
     let lanes: Vec<_> = gateway
         .channels()
         .iter()
-        .map(|channel| Lane {
-            channel: Arc::clone(channel),
-            pace: Arc::new(Mutex::new(Pace::new(&channel.capabilities()))),
-            free: Arc::new(Semaphore::new(settings.concurrency.max(1))),
+        .filter_map(|channel| {
+            let pace = gateway.pace(channel.name())?;
+            let free = Arc::new(Semaphore::new(settings.concurrency.max(1)));
+            Some(Lane { channel: Arc::clone(channel), pace, free })
         })
         .collect();
     let mut jobs = JoinSet::new();

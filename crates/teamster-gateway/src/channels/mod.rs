@@ -7,6 +7,7 @@
 //! | `closing` | shows how a permission request was closed |
 //! | `delivery` | claims deliveries and sends those of different chats at the same time |
 //! | `attempt`, `send`, `ending`, `context` | one attempt, its parts, its end, and what they share |
+//! | `live`, `live_text` | the display of an answer while it grows |
 //! | `receive`, `inbox`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
 //! | `decision`, `parts` | what happens next, and the parts of a content, as pure functions |
@@ -22,6 +23,8 @@ mod delivery;
 mod ending;
 mod failpoint;
 mod inbox;
+mod live;
+mod live_text;
 mod pages;
 mod parts;
 mod receive;
@@ -35,6 +38,7 @@ mod wording;
 
 use std::sync::Arc;
 
+pub(crate) use live::LiveAnswer;
 pub use receive::ChannelStatus;
 pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};
 pub use tasks::{ChannelTasks, start};

@@ -19,7 +19,7 @@ struct Client {
 
 async fn started(change: impl FnOnce(&mut Config)) -> TestGateway {
     let test = TestGateway::new(change);
-    test.gateway.tools().start(&test.gateway).await.unwrap();
+    start(test.gateway.tools(), &test.gateway).await.unwrap();
     test
 }
 
@@ -226,6 +226,22 @@ async fn a_file_below_the_working_directory_is_stored_and_delivered() {
 }
 
 #[tokio::test]
+async fn no_file_of_the_gateway_is_sent_even_below_the_working_directory() {
+    let test = started(|config| config.file = Some(config.turn.directory.join("config.toml"))).await;
+    let (client, _) = in_turn(&test, chat("garden")).await;
+    let directory = test.directory.path();
+    fs::create_dir_all(directory.join("data")).unwrap();
+    fs::write(directory.join("data/token"), "tms_secret").unwrap();
+    fs::write(directory.join("config.toml"), "[serve]").unwrap();
+    std::os::unix::fs::symlink("data/token", directory.join("plan.txt")).unwrap();
+    for path in ["data/token", "./data/../data/token", "plan.txt", "config.toml"] {
+        let refused = client.call("send_file", json!({"path": path})).await.unwrap_err();
+        assert!(refused.contains("belongs to the gateway"), "{path}: {refused}");
+    }
+    assert_eq!(test.deliveries().await.len(), 0);
+}
+
+#[tokio::test]
 async fn a_turn_sends_a_limited_number_of_messages() {
     let test = started(|config| config.tools.sends_per_turn = 2).await;
     let (client, _) = in_turn(&test, chat("garden")).await;
@@ -297,7 +313,7 @@ async fn the_tools_are_permitted_where_they_are_offered_and_can_be_disabled() {
     assert!(request.mcp_servers.is_empty() && request.permissions.allow.is_empty());
     tools.end_turn();
     let invalid = TestGateway::new(|config| config.tools.other_chats = vec!["kitchen".to_owned()]);
-    let error = invalid.gateway.tools().start(&invalid.gateway).await.unwrap_err();
+    let error = start(invalid.gateway.tools(), &invalid.gateway).await.unwrap_err();
     assert!(error.to_string().contains("\"kitchen\" must be CHANNEL:CHAT"), "{error}");
 }
 

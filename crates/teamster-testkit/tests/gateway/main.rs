@@ -9,12 +9,17 @@
 )]
 
 mod answers;
+mod authors;
+mod continuation;
 mod crashes;
 mod exposition;
+mod live;
+mod leases;
 mod metrics;
 mod permissions;
 mod retries;
 mod sessions;
+mod steering;
 mod test_gateway;
 #[cfg(feature = "otlp")]
 mod traces;

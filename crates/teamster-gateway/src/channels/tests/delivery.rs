@@ -154,7 +154,7 @@ async fn the_answer_replaces_the_message_about_the_work_where_the_service_can_ed
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     enqueue(&gateway, "a", |to| {
-        let progress = deliveries::progress(to, "Working").unwrap();
+        let progress = deliveries::progress(to).unwrap();
         let answer = deliveries::answer(to, &"word ".repeat(90), None).unwrap();
         [progress, answer].concat()
     })
@@ -175,7 +175,7 @@ async fn a_message_that_is_gone_is_replaced_by_a_new_one() {
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     enqueue(&gateway, "a", |to| {
-        [deliveries::progress(to, "Working").unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
+        [deliveries::progress(to).unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
     })
     .await;
     world.settled().await;
@@ -190,7 +190,7 @@ async fn a_service_without_edits_shows_no_message_about_the_work() {
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     enqueue(&gateway, "a", |to| {
-        [deliveries::progress(to, "Working").unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
+        [deliveries::progress(to).unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
     })
     .await;
     world.settled().await;
