@@ -85,7 +85,8 @@ async fn an_answer_that_a_kill_interrupted_is_continued_in_the_same_session(agen
     assert_eq!(found["result"]["finalText"], "The end.");
     assert_context(&env, "Tell me a story.")?;
     let log = gateway.log(&conversation).await?;
-    let sessions: Vec<_> = log.iter().filter(|event| event["type"] == "init").map(|event| &event["sessionId"]).collect();
+    let sessions: Vec<_> =
+        log.iter().filter(|event| event["type"] == "init").map(|event| &event["sessionId"]).collect();
     assert!(sessions.len() == 2 && sessions[0] == sessions[1], "{sessions:?}");
     assert_ends(&log, &[(&turn, "done")]);
     gateway.stop().await

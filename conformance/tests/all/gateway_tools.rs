@@ -164,7 +164,8 @@ fn errors(recording: &Recording) -> Vec<bool> {
 
 async fn a_warm_session_cannot_use_the_tools_between_turns(agent: &Agent) -> Result<()> {
     let chat = Chat::new().await?;
-    let sends = |text: &str| calls(agent, &[("send_message", json!({ "text": text }))]).reply(agent.reply().text("Done."));
+    let sends =
+        |text: &str| calls(agent, &[("send_message", json!({ "text": text }))]).reply(agent.reply().text("Done."));
     let scenario = Scenario::new().branch("one", sends("1")).branch("two", sends("2")).branch("three", sends("3"));
     let env = agent.test_env(scenario).await?;
     let (request, tools) = chat.offer(agent.request(&env, ""));

@@ -92,8 +92,7 @@ impl World {
             assert!(!approver.is_finished(), "an approver has failed");
             approver.abort();
         }
-        let evidence =
-            Evidence { client: &client, receiver: &receiver, sent, approvals: &approvals, followers, feed };
+        let evidence = Evidence { client: &client, receiver: &receiver, sent, approvals: &approvals, followers, feed };
         let summary = checker::check(evidence).await;
         gateway.stop().await;
         gateway.assert_no_process_is_left();
@@ -108,9 +107,7 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
     let places = client.create_places(plan.conversations).await;
     let follow = |place: &Place| match place {
-        Place::Http(id) => {
-            Some((place.clone(), Follower::start(&client, format!("/v1/conversations/{id}/events"))))
-        }
+        Place::Http(id) => Some((place.clone(), Follower::start(&client, format!("/v1/conversations/{id}/events")))),
         Place::Webhook { .. } => None,
     };
     let followers: Vec<_> = places.iter().filter_map(follow).take(FOLLOWED).collect();

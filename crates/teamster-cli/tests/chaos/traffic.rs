@@ -98,7 +98,8 @@ impl Client {
                 let edited = (with_changes && one_in(12)).then(|| format!("{text}, edited"));
                 if let Some(edited) = &edited {
                     let body = json!({"type": "edit", "id": webhook_id(text), "text": edited});
-                    let Reply { status, body, .. } = self.post_signed(&format!("edit-{}", webhook_id(text)), &body).await;
+                    let Reply { status, body, .. } =
+                        self.post_signed(&format!("edit-{}", webhook_id(text)), &body).await;
                     assert_eq!(status, StatusCode::OK, "{body}");
                 }
                 SentMessage { place, turn, text: text.to_owned(), edited, is_aborted: false }

@@ -123,7 +123,7 @@ fn a_new_token_is_shown_on_a_terminal_once() {
     let show = || {
         let mut terminal = rexpect::session::spawn_command(home.command(&["serve"]), Some(20_000)).unwrap();
         let text = terminal.exp_string("try it:").unwrap();
-        terminal.process.kill(rexpect::process::Signal::SIGTERM).unwrap();
+        terminal.process_mut().kill(rexpect::process::Signal::SIGTERM).unwrap();
         terminal.exp_eof().unwrap();
         text
     };
@@ -273,7 +273,8 @@ secret_envs = ['CHANNEL']
     let agent = agent.replacen('\n', "\nenv >> $HOME/environment\n", 1);
     fs::write(home.path().join("agent.sh"), agent).unwrap();
     let secret = "s3cret-0123456789abcdef0123456789abcdef";
-    let names = ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "CHAT_PASSWORD", "SIGNING", "CHANNEL", "OTEL_EXPORTER_OTLP_HEADERS"];
+    let names =
+        ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "CHAT_PASSWORD", "SIGNING", "CHANNEL", "OTEL_EXPORTER_OTLP_HEADERS"];
     let mut command = home.command(&["serve"]);
     command.envs(names.map(|name| (name, secret))).env("PLAIN", "visible");
     let mut running = Running::start(&mut command);

@@ -40,7 +40,8 @@ impl Worker {
             until("it is stopped", || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
             let locks = fs::read_to_string("/proc/locks").unwrap();
             // The byte of the shared memory file that a writer locks.
-            let writes = locks.lines().any(|lock| lock.contains(&format!(" WRITE {pid} ")) && lock.ends_with(" 120 120"));
+            let writes =
+                locks.lines().any(|lock| lock.contains(&format!(" WRITE {pid} ")) && lock.ends_with(" 120 120"));
             if writes {
                 self.running.signal(Signal::CONT);
             }

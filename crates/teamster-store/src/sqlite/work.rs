@@ -49,7 +49,8 @@ impl WorkStore for SqliteStore {
     async fn append(&self, lease: Lease, progress: Progress, effects: Effects, now: Timestamp) -> Result<Seq> {
         self.write(move |db| {
             let held = check_lease(db, lease)?;
-            let sql = "UPDATE turn SET progress = ?2, ran_tools = max(ran_tools, ?2 = 2) WHERE key = ?1 AND progress < ?2";
+            let sql =
+                "UPDATE turn SET progress = ?2, ran_tools = max(ran_tools, ?2 = 2) WHERE key = ?1 AND progress < ?2";
             run(db, sql, params![held.turn, progress])?;
             apply(db, held.conversation, effects, now)
         })

@@ -128,11 +128,7 @@ async fn the_agent_gets_what_it_has_scheduled_as_its_own_note() {
 
 #[tokio::test]
 async fn a_steered_message_does_not_use_the_budget_of_another_author() {
-    let rule = Rule {
-        daily_budget_usd: Some(100.0),
-        approvers: Some(vec!["token:1".to_owned()]),
-        ..Rule::default()
-    };
+    let rule = Rule { daily_budget_usd: Some(100.0), approvers: Some(vec!["token:1".to_owned()]), ..Rule::default() };
     let test = TestGateway::with_config(SLOW, |config| config.rules.push(rule)).await;
     let conversation = test.conversation().await;
     let running = send(&test, conversation, "ada", MessageMode::Queue).await;
