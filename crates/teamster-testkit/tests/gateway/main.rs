@@ -1,5 +1,13 @@
 //! The promises of the gateway's engine, on the fake agent and a real SQLite store.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the lints take helpers of tests for library code"
+)]
+
 mod answers;
 mod authors;
 mod continuation;
