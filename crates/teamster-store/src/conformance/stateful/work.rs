@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::super::records::event;
 use super::super::world::LEASE;
 use super::driver::{Driver, both, host, pick, worker};
 use super::operation::{Kind, Operation};
