@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
-use super::opening::{Continuation, Knowledge, Opened};
+use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
 use crate::config::{TurnSettings, with_keys};
@@ -39,8 +39,6 @@ pub(super) struct Attempt<'a> {
     pub(super) number: u32,
     /// The session is one of an earlier turn or attempt.
     pub(super) resumed: bool,
-    /// The session does not exist any more.
-    pub(super) has_lost_session: bool,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
     pub(super) deliveries: Vec<NewDelivery>,
@@ -95,7 +93,6 @@ impl<'a> Attempt<'a> {
             refused: None,
             number,
             resumed: false,
-            has_lost_session: false,
             buffer,
             deliveries: Vec::new(),
             requests: OpenRequests::default(),
@@ -108,10 +105,10 @@ impl<'a> Attempt<'a> {
             streamed: Vec::new(),
         };
         match opened {
-            Ok(Opened { open, prompt, knowledge }) => {
-                attempt.resumed = knowledge == Knowledge::Session;
-                if knowledge == (Knowledge::History { lost: true }) {
-                    attempt.report_lost_session()?;
+            Ok(Opened { open, prompt, resumed, loss }) => {
+                attempt.resumed = resumed;
+                if let Some(reason) = loss {
+                    attempt.report_loss(reason)?;
                 }
                 failpoint!("session.opened");
                 open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
@@ -261,9 +258,7 @@ impl<'a> Attempt<'a> {
         self.context.append(events, deliveries, self.buffer.progress()).await
     }
 
-    fn report_lost_session(&mut self) -> Result<(), TurnError> {
-        let reason = "The agent's session is not available here. The agent continues with the last messages of this \
-                      conversation, without the rest of its history.";
+    fn report_loss(&mut self, reason: &str) -> Result<(), TurnError> {
         let claim = &self.context.claim;
         let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
         let event = self.context.shared().event(&event, Some(claim.turn.id))?;
