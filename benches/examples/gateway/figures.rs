@@ -157,6 +157,7 @@ pub(crate) async fn log_size(programs: &Programs) {
     Client::each(SENDERS, turns.iter().map(|turn| client.wait(turn))).await;
     gateway.stop();
     let mib = gateway.store_bytes() as f64 / f64::from(1 << 20);
-    let figure = format!("size of the store after {messages} messages with answers of {deltas} deltas and 2 tool calls");
+    let figure =
+        format!("size of the store after {messages} messages with answers of {deltas} deltas and 2 tool calls");
     row(&figure, &format!("{mib:.1} MiB"));
 }

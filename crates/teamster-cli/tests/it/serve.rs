@@ -10,13 +10,13 @@ use crate::command::{Ended, Running, ended};
 const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 
 /// A home with a configuration and an agent.
-struct Home {
+pub(crate) struct Home {
     directory: tempfile::TempDir,
 }
 
 impl Home {
     /// Creates a home. The agent plays these steps in each turn.
-    fn new(steps: &str, more: &str) -> Self {
+    pub(crate) fn new(steps: &str, more: &str) -> Self {
         let home = Self { directory: tempfile::tempdir().unwrap() };
         let path = home.path();
         fs::write(path.join("scenario.toml"), format!("[[turns]]\nsteps = [{steps}]\n")).unwrap();
@@ -33,7 +33,7 @@ impl Home {
         home
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
@@ -41,7 +41,7 @@ impl Home {
         self.path().join(".local/share/teamster")
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(TEAMSTER);
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
         command.args(args).stdin(Stdio::null()).current_dir(self.path());
@@ -207,6 +207,24 @@ fn check_starts_nothing_and_its_exit_code_is_0_only_if_a_start_would_succeed() {
     let missing = ended(command);
     assert_eq!((missing.code, missing.err.lines().count()), (Some(1), 1), "{}", missing.err);
     assert!(missing.err.contains("claude") && missing.err.contains("/no/such/cli"), "{}", missing.err);
+}
+
+#[test]
+fn an_agent_that_uses_keys_of_any_vendor_starts_only_if_its_keys_are_known() {
+    let home = Home::new("", "");
+    let check = |variables: &[(&str, &str)]| {
+        let mut command = home.command(&["serve", "--check"]);
+        command.env("AGENT_BACKEND", "opencode").env("BACKEND_CLI_PATH", home.path().join("agent.sh"));
+        command.envs(variables.iter().copied());
+        ended(command)
+    };
+    let refused = check(&[]);
+    assert_eq!((refused.code, refused.err.lines().count()), (Some(1), 1), "{}", refused.err);
+    assert!(refused.err.contains("PROVIDER/MODEL") && refused.err.contains("serve.keep_keys"), "{}", refused.err);
+    for variable in [("BACKEND_MODEL", "acme/large"), ("TEAMSTER_KEEP_KEY", "ACME_API_KEY")] {
+        let valid = check(&[variable]);
+        assert_eq!(valid.code, Some(0), "{variable:?}: {}", valid.err);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One attempt at a delivery.
 
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use teamster_channel::{Content, Operation};

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use teamster::event::Event;
 use teamster_channel::{
-    Capabilities, Channel, Content, EditStep, LiveEdit, Operation, Outgoing, Pace, Part, Place, SendError, SendOutcome,
+    Address, Capabilities, Channel, Content, EditStep, LiveEdit, Operation, Outgoing, Pace, Part, SendError,
+    SendOutcome,
 };
 use teamster_store::{Delivery, DeliveryFilter, DeliveryState, PartState, StoreError};
 use tokio::sync::watch;
@@ -47,7 +48,7 @@ impl LiveAnswer {
             channel: Arc::clone(channel),
             pace: gateway.pace(name)?,
             capabilities,
-            place: Place { chat: to.address.chat.clone(), thread: to.address.thread.clone() },
+            address: Address { chat: to.address.chat.clone(), thread: to.address.thread.clone() },
             conversation: to.conversation.to_string(),
             turn: to.turn.map(|(turn, _)| turn)?,
             key: progress_key(to),
@@ -82,7 +83,7 @@ struct Display {
     channel: Arc<dyn Channel>,
     pace: Arc<Mutex<Pace>>,
     capabilities: Capabilities,
-    place: Place,
+    address: Address,
     conversation: String,
     turn: teamster_store::TurnId,
     key: String,
@@ -111,7 +112,7 @@ impl Display {
         while !stop.is_cancelled() {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = self.channel.typing(&self.place) => {}
+                () = self.channel.typing(&self.address) => {}
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -124,16 +125,15 @@ impl Display {
         if !self.capabilities.edits {
             return;
         }
-        let mut edit = LiveEdit::new(self.capabilities.edit_interval, LiveText::default().shown(self.capabilities.text_limit));
+        let mut edit =
+            LiveEdit::new(self.capabilities.edit_interval, LiveText::default().shown(self.capabilities.text_limit));
         let mut message = None;
         while !stop.is_cancelled() {
             let wait = match edit.next(Instant::now()) {
-                EditStep::Show(shown) => {
-                    match self.show(&mut edit, &mut message, shown).await {
-                        AfterEdit::Continue => continue,
-                        AfterEdit::End => return,
-                    }
-                }
+                EditStep::Show(shown) => match self.show(&mut edit, &mut message, shown).await {
+                    AfterEdit::Continue => continue,
+                    AfterEdit::End => return,
+                },
                 EditStep::Wait(wait) => Some(wait),
                 EditStep::Idle | EditStep::Done => None,
             };
@@ -169,7 +169,7 @@ impl Display {
         if self.capabilities.edit_window.is_some_and(|window| shown.since.elapsed() >= window) {
             return AfterEdit::End;
         }
-        if let Err(wait) = self.pace().reserve(&self.place.chat, now) {
+        if let Err(wait) = self.pace().reserve(&self.address.chat, now) {
             edit.failed(Some(wait), now);
             return AfterEdit::Continue;
         }
@@ -186,7 +186,7 @@ impl Display {
             SendOutcome::Unknown(_) => edit.failed(None, now),
             SendOutcome::NotSent(SendError::Later { after, scope, .. }) => {
                 if let Some(after) = after {
-                    self.pace().hold(&self.place.chat, scope, after, now);
+                    self.pace().hold(&self.address.chat, scope, after, now);
                 }
                 edit.failed(after, now);
             }
@@ -215,7 +215,7 @@ impl Display {
     fn outgoing(&self, shown: &Shown, text: String) -> Outgoing {
         Outgoing {
             key: format!("{}:live", self.key),
-            place: self.place.clone(),
+            address: self.address.clone(),
             conversation: Some(self.conversation.clone()),
             turn: Some(self.turn.to_string()),
             operation: Operation::Edit(shown.id.clone()),

@@ -98,10 +98,7 @@ mod tests {
 
     #[test]
     fn a_retracted_message_and_an_agent_without_text_show_that_it_works() {
-        let events = [
-            r#"{"type":"text","text":"One","messageId":"a"}"#,
-            r#"{"type":"retract","messageId":"a"}"#,
-        ];
+        let events = [r#"{"type":"text","text":"One","messageId":"a"}"#, r#"{"type":"retract","messageId":"a"}"#];
         assert_eq!(text_of(&events).shown(LIMIT), WORKING);
         assert_eq!(LiveText::default().shown(LIMIT), WORKING);
     }

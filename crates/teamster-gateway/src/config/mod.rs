@@ -78,6 +78,8 @@ pub struct TurnDefaults {
     pub permission: PermissionMode,
     /// Rules of allowed tools.
     pub allow_tools: Vec<String>,
+    /// Environment variables with keys that agents inherit, besides their own keys. A name may contain one `*`.
+    pub keep_keys: Vec<String>,
     /// The working directory.
     pub directory: PathBuf,
     /// The maximum number of model calls of a turn.
@@ -175,6 +177,11 @@ pub struct Retention {
     pub turns: Option<Duration>,
 }
 
+/// Returns a message of the library with the gateway's keys instead of the fields of a request.
+pub fn with_keys(message: &str) -> String {
+    message.replace("`inherit.keep`", "`serve.keep_keys`")
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -209,6 +216,7 @@ impl Default for TurnDefaults {
             model: None,
             permission: PermissionMode::Ask,
             allow_tools: Vec::new(),
+            keep_keys: Vec::new(),
             directory: PathBuf::from("."),
             max_turns: NonZeroU32::new(25),
             deadline: None,

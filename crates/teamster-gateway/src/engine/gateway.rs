@@ -105,6 +105,7 @@ impl Gateway {
         let pace = |channel: &Arc<dyn Channel>| {
             (channel.name().to_owned(), Arc::new(Mutex::new(Pace::new(&channel.capabilities()))))
         };
+        let leases = Leases::new(config.timing.lease, runtime.host_lease().cloned());
         let shared = Shared {
             paces: channels.iter().map(pace).collect(),
             attachments: Attachments::in_directory(config.data_dir.join("files")),
@@ -121,7 +122,7 @@ impl Gateway {
             worker: WorkerId::new(Uuid::now_v7().to_string()),
             hub: Hub::new(),
             running: RunningTurns::default(),
-            leases: Leases::default(),
+            leases,
             slots: Arc::default(),
             sessions: IdleSessions::default(),
             work: Notify::new(),

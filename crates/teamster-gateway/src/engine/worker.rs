@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster::LeaseTime;
 use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::gateway::{Gateway, Shared};
@@ -94,12 +95,17 @@ fn report(ended: Result<(), JoinError>) {
 }
 
 /// Claims a turn, if another one may run. Returns it with the time before the call.
-async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError> {
+async fn claim(shared: &Shared) -> Result<Option<(Claim, LeaseTime)>, GatewayError> {
+    // While an agent of a lost lease is killed, no other one starts.
+    shared.leases.lose_expiring();
+    if shared.leases.is_stopping() {
+        return Ok(None);
+    }
     let limits = &shared.config.limits;
     if shared.slots.running() >= limits.max_running {
         return Ok(None);
     }
-    let since = Instant::now();
+    let since = LeaseTime::now();
     let request = ClaimRequest {
         worker: shared.worker.clone(),
         host: shared.host.clone(),
@@ -115,10 +121,10 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError
     Ok(claim.map(|claim| (claim, since)))
 }
 
-fn start(gateway: &Gateway, claim: Claim, since: Instant, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
+fn start(gateway: &Gateway, claim: Claim, since: LeaseTime, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
     let shared = Arc::clone(&gateway.shared);
     let (lease, turn, conversation) = (claim.lease, claim.turn.id, claim.conversation.id);
-    let lost = shared.leases.add(lease, since, shared.config.timing.lease);
+    let lost = shared.leases.add(lease, since);
     let commands = shared.running.add(conversation, turn);
     if claim.turn.abort_requested {
         shared.running.send(turn, super::running::TurnCommand::Abort);

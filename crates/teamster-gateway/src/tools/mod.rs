@@ -28,7 +28,7 @@ use teamster_store::ConversationId;
 use uuid::Uuid;
 
 pub use self::config::ToolsConfig;
-pub(crate) use self::start::start;
+pub use self::start::start;
 pub use self::turn::ToolTurn;
 use self::turn::{ToolSession, ToolSessions};
 

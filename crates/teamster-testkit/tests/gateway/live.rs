@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use teamster_channel::{
-    Capabilities, Channel, ChannelError, Content, Delivered, Inbox, Operation, Outgoing, Place, SendError, SendOutcome,
+    Address, Capabilities, Channel, ChannelError, Content, Delivered, Inbox, Operation, Outgoing, SendError,
+    SendOutcome,
 };
 use teamster_gateway::{IncomingMessage, MessageTarget, channels};
 use teamster_store::{ChatAddress, MessageMode, TurnState};
@@ -14,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::test_gateway::{LIMIT, TestGateway};
 
 /// The first message streams, and waits for a file before the second one.
-const GROWING: &str = "[[turns]]\nsteps = [{ say = \"First part\" }, { waitForFile = \"GATE\" }, { say = \"The end\" }]\n";
+const GROWING: &str =
+    "[[turns]]\nsteps = [{ say = \"First part\" }, { waitForFile = \"GATE\" }, { say = \"The end\" }]\n";
 
 /// A service whose messages can be edited.
 #[derive(Default)]
@@ -76,7 +78,7 @@ impl Channel for EditableChat {
         SendOutcome::Sent(Delivered { message_id: Some("message".to_owned()) })
     }
 
-    async fn typing(&self, _place: &Place) {
+    async fn typing(&self, _address: &Address) {
         *self.typing.lock().unwrap() += 1;
     }
 }
@@ -109,9 +111,9 @@ async fn answer_in(chat: &Arc<EditableChat>, until: impl Fn(&[(Operation, Conten
 }
 
 fn shows(calls: &[(Operation, Content)], text: &str) -> bool {
-    calls.iter().any(|(operation, content)| {
-        *operation == Operation::Edit("message".to_owned()) && content.text() == text
-    })
+    calls
+        .iter()
+        .any(|(operation, content)| *operation == Operation::Edit("message".to_owned()) && content.text() == text)
 }
 
 #[tokio::test]

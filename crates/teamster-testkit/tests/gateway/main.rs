@@ -4,6 +4,7 @@ mod answers;
 mod crashes;
 mod exposition;
 mod live;
+mod leases;
 mod metrics;
 mod permissions;
 mod retries;

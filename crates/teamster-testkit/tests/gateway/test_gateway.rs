@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster::{Ledger, Runtime};
+use teamster::{HostLease, Ledger, Runtime};
 use teamster_channel::Channel;
 use teamster_gateway::config::Config;
 use teamster_gateway::{Clock, Gateway, IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running};
@@ -63,7 +63,8 @@ impl TestGateway {
         config.timing.shutdown_timeout = Duration::from_millis(200);
         change(&mut config);
         let store = SqliteStore::open(path.join("store.db"), SqliteOptions::default()).await.unwrap();
-        let runtime = Runtime::builder().ledger(Ledger::in_directory(path.join("ledger"))).build();
+        let lease = HostLease::new().unwrap();
+        let runtime = Runtime::builder().ledger(Ledger::in_directory(path.join("ledger"))).host_lease(lease).build();
         let gateway = Gateway::new(Parts {
             config,
             store: Arc::new(store),

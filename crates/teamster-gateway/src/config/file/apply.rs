@@ -58,6 +58,7 @@ fn apply_turn(table: &ServeTable, config: &mut Config) {
     let turn = &mut config.turn;
     set(&mut turn.agent, table.agent.clone());
     set(&mut turn.allow_tools, table.allow_tools.clone());
+    set(&mut turn.keep_keys, table.keep_keys.clone());
     set(&mut turn.directory, table.directory.clone());
     set(&mut turn.permission, table.permission.map(PermissionName::mode));
     turn.cli_path.clone_from(&table.cli_path);

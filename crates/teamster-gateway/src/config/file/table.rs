@@ -54,6 +54,9 @@ pub struct ServeTable {
     /// Rules of tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
+    /// Environment variables with keys that agents inherit besides their own, such as "ACME_API_KEY" or "ACME_*"
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_keys: Option<Vec<String>>,
     /// The working directory of agents
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,

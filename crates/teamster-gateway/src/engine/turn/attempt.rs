@@ -1,16 +1,18 @@
 //! One attempt at a turn: it drives the agent's run, and writes what happens to the log.
 
+use std::time::Duration;
+
 use teamster::event::{ErrorCode, Event, Failure, MessageId, RateLimit, RateLimitStatus, RunResult};
 use teamster::{Run, RunError, StampedEvent};
 use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
 use super::opening::{Knowledge, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
-use crate::config::TurnSettings;
+use crate::config::{TurnSettings, with_keys};
 use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
 use crate::engine::sessions::OpenSession;
@@ -21,6 +23,9 @@ use crate::telemetry::spans::ToolSpans;
 
 /// The code of a turn that has more events than the limit.
 const EVENT_LIMIT: &str = "EVENT_LIMIT";
+
+/// How long the end of a discarded agent is awaited. Only a process that cannot be killed takes that long.
+const DISCARD_LIMIT: Duration = Duration::from_secs(10);
 
 /// An attempt that runs.
 pub(super) struct Attempt<'a> {
@@ -50,14 +55,6 @@ pub(super) struct Attempt<'a> {
     pub(super) streamed: Vec<MessageId>,
 }
 
-/// How an attempt has ended.
-pub(super) enum Ended {
-    /// The agent's run has ended.
-    Done(Outcome),
-    /// This worker cannot record its end.
-    Failed(TurnError),
-}
-
 /// What is known at the end of an attempt.
 pub(super) enum Outcome {
     /// The result of the run.
@@ -68,7 +65,6 @@ pub(super) enum Outcome {
 
 /// What an attempt waits for.
 enum Input {
-    LeaseLost,
     Shutdown,
     Command(TurnCommand),
     /// Events are in the list.
@@ -134,27 +130,26 @@ impl<'a> Attempt<'a> {
     }
 
     /// Drives the run to its end.
-    pub(super) async fn drive(&mut self) -> Ended {
-        match self.drive_to_end().await {
-            Ok(outcome) => Ended::Done(outcome),
-            Err(error) => Ended::Failed(error),
-        }
-    }
-
-    async fn drive_to_end(&mut self) -> Result<Outcome, TurnError> {
+    ///
+    /// # Errors
+    /// This worker cannot record the end.
+    pub(super) async fn drive(&mut self) -> Result<Outcome, TurnError> {
         if let Some(error) = self.refused.take() {
             return Ok(Outcome::Result(Box::new(refusal(&error))));
         }
         loop {
             match self.next_input().await {
-                Input::LeaseLost => return Err(TurnError::LeaseLost),
                 Input::Shutdown => return Ok(Outcome::Shutdown),
                 Input::Command(command) => self.obey(command).await?,
                 Input::Flush => self.flush().await?,
                 Input::CheckRequests => self.apply_answers().await?,
                 Input::Sent(sent) => self.steering.sent(sent),
                 Input::Events(events) => {
-                    if let Some(result) = self.take_events(events).await?
+                    let result = self.take_events(events).await?;
+                    if result.as_ref().is_some_and(is_of_lost_lease) {
+                        return Err(TurnError::LeaseLost);
+                    }
+                    if let Some(result) = result
                         && let Some(outcome) = self.end_of_run(result).await
                     {
                         return Ok(outcome);
@@ -172,7 +167,6 @@ impl<'a> Attempt<'a> {
         let Self { run: Some(run), context, steering, .. } = self else { return Input::Shutdown };
         tokio::select! {
             biased;
-            () = context.lost.cancelled() => Input::LeaseLost,
             () = context.hurry.cancelled() => Input::Shutdown,
             Some(command) = context.commands.recv() => Input::Command(command),
             () = at(due), if due.is_some() => Input::Flush,
@@ -283,11 +277,12 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Kills the agent without a write to the store.
-    pub(super) fn discard(mut self) {
+    /// Kills the agent without a write to the store, and waits until it is gone.
+    pub(super) async fn discard(&mut self) {
         self.run = None;
         if let Some(open) = self.open.take() {
             open.tools.end_turn();
+            _ = timeout(DISCARD_LIMIT, open.session.abort()).await;
         }
     }
 }
@@ -341,6 +336,12 @@ impl TurnContext {
     }
 }
 
+/// Returns whether the keeper has killed the agent because this worker did not renew its leases. The next worker decides
+/// what follows.
+fn is_of_lost_lease(result: &RunResult) -> bool {
+    result.error_code == Some(ErrorCode::LeaseExpired)
+}
+
 fn end_of_limit(limit: &RateLimit) -> Option<Timestamp> {
     if limit.status != RateLimitStatus::Rejected {
         return None;
@@ -362,7 +363,7 @@ fn refusal(error: &RunError) -> RunResult {
         RunError::QueueFull { .. } => ErrorCode::QueueFull,
         _ => ErrorCode::InvalidRequest,
     };
-    failed(code, &error.to_string())
+    failed(code, &with_keys(&error.to_string()))
 }
 
 fn failed(code: ErrorCode, message: &str) -> RunResult {

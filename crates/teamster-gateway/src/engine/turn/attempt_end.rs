@@ -17,7 +17,7 @@ use crate::telemetry::spans;
 
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
-    pub(super) async fn record(mut self, outcome: Outcome) -> Result<(), TurnError> {
+    pub(super) async fn record(&mut self, outcome: Outcome) -> Result<(), TurnError> {
         if let Some(open) = &self.open {
             open.tools.end_turn();
         }
@@ -146,7 +146,9 @@ impl Attempt<'_> {
     }
 
     /// A turn of which nothing has run is put back. For another one the next start decides, as after a crash.
-    async fn record_shutdown(mut self) -> Result<(), TurnError> {
+    async fn record_shutdown(&mut self) -> Result<(), TurnError> {
+        // Another worker may claim the turn when it is handed back.
+        self.discard().await;
         if self.buffer.progress() == Progress::Nothing {
             let events = self.buffer.take()?;
             let end = self.attempt_end(&RunResult::default(), events, Vec::new(), Vec::new())?;
@@ -154,7 +156,6 @@ impl Attempt<'_> {
         } else {
             self.flush().await?;
         }
-        self.discard();
         Ok(())
     }
 

@@ -14,7 +14,7 @@ mod steering;
 use teamster_store::{AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
 use tracing::Instrument as _;
 
-use self::attempt::{Attempt, Ended};
+use self::attempt::Attempt;
 pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{TurnStart, turn_start};
 use super::history::{PastAttempts, past_attempts};
@@ -98,15 +98,20 @@ impl TurnContext {
             return self.end_without_attempt(EndState::Failed, "BUDGET", &reason).await;
         }
         let span = spans::attempt(&settings.agent, self.claim.turn.attempts.saturating_add(1));
+        let lost = self.lost.clone();
         let run = async {
-            let mut attempt = Attempt::start(self, settings, continued).await?;
-            match attempt.drive().await {
-                Ended::Done(outcome) => attempt.record(outcome).await,
-                Ended::Failed(error) => {
-                    attempt.discard();
-                    Err(error)
-                }
+            // The lease may be lost while the store is awaited.
+            let start = Attempt::start(self, settings, continued);
+            let mut attempt = lost.run_until_cancelled(start).await.unwrap_or(Err(TurnError::LeaseLost))?;
+            let to_end = async {
+                let outcome = attempt.drive().await?;
+                attempt.record(outcome).await
+            };
+            let ended = lost.run_until_cancelled(to_end).await.unwrap_or(Err(TurnError::LeaseLost));
+            if ended.is_err() {
+                attempt.discard().await;
             }
+            ended
         };
         run.instrument(span).await
     }

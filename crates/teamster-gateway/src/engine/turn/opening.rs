@@ -135,7 +135,7 @@ impl TurnContext {
             .with_permissions(Permissions::new(settings.permission).with_allow(settings.allow_tools.clone()))
             .with_prompt_mode(PromptMode::Literal)
             .with_project_trust(ProjectTrust::Untrusted)
-            .with_inherit(Inherit::WithholdKeys { keep: Vec::new() })
+            .with_inherit(Inherit::WithholdKeys { keep: config.turn.keep_keys.clone() })
             .with_label("conversation", self.claim.conversation.id.to_string());
         request.model.clone_from(&settings.model);
         request.cli_path.clone_from(&settings.cli_path);
