@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -73,7 +73,7 @@ impl<'a> Gateway<'a> {
         let scenario = directory.join("scenario.toml");
         let (command, scenario) = (teamster.display(), scenario.display());
         write("agent", &format!("#!/bin/sh\nexec '{command}' fake --agent claude --script '{scenario}' -- \"$@\"\n"))?;
-        fs::set_permissions(directory.join("agent"), PermissionsExt::from_mode(0o755)).context("cannot set a mode")?;
+        fs::set_permissions(directory.join("agent"), fs::Permissions::from_mode(0o755)).context("cannot set a mode")?;
         let log = fs::File::create(directory.join("log")).context("cannot create a log")?;
         let mut serve = Command::new(&teamster);
         serve.args(["serve", "--config", "config.toml"]).current_dir(directory).env_clear();

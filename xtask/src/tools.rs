@@ -10,6 +10,9 @@ use crate::python;
 /// The oldest Node.js that Claude Code's package supports.
 const NODE_MIN: u32 = 18;
 
+/// Succeeds on a Python that can run and install the pinned packages.
+const PYTHON: &str = "import ensurepip, venv, sys; sys.exit(sys.version_info < (3, 11))";
+
 /// The target that stands for macOS: what differs by system differs alike on both of its processors.
 pub(crate) const MACOS: &str = "x86_64-apple-darwin";
 
@@ -37,7 +40,7 @@ impl Tools {
             valgrind: output(program("valgrind", &["--version"])).is_some(),
             missing_rust: missing_rust(has("fmt"), has("clippy")),
             missing_node: missing_node(node, npm.is_some()),
-            missing_python: missing_python(output(program("python3", &["-c", "import ensurepip, venv"])).is_some()),
+            missing_python: missing_python(output(program("python3", &["-c", PYTHON])).is_some()),
         }
     }
 
@@ -97,7 +100,7 @@ fn missing_node(node: Option<u32>, npm: bool) -> Option<String> {
 fn missing_python(has_venv: bool) -> Option<String> {
     (!has_venv).then(|| {
         format!(
-            "Python 3 with the modules venv and ensurepip (for the official OpenAI client and Schemathesis; get it from your \
+            "Python 3.11 or newer with the modules venv and ensurepip (for the official OpenAI client and Schemathesis; get it from your \
              system's packages: python3-venv; `{}=1` does without it)",
             python::WITHOUT_PYTHON
         )

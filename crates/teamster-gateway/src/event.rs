@@ -21,6 +21,9 @@ pub enum GatewayEvent {
         /// The schedule that has sent it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schedule_id: Option<String>,
+        /// Whether the agent has created this schedule: the text is that of the agent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_agent: bool,
     },
     /// The message of a waiting turn was replaced.
     TurnEdited {

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use crate::bench::measure::{self, target_directory};
-use crate::command::{cargo, run as run_command};
+use crate::bench::measure;
+use crate::command::{cargo, run as run_command, target_directory};
 
 /// Builds the programs and prints the figures.
 pub(crate) fn run() -> Result<()> {

@@ -37,7 +37,8 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
         errors.map_err(|found| found.iter().map(|found| values.error(&found.key, &found.problem)).collect())
     });
     match built {
-        Ok(serve) if problems.is_empty() => {
+        Ok(mut serve) if problems.is_empty() => {
+            serve.config.file = Some(values.section.file.clone());
             let lease = HostLease::new().map_err(|error| {
                 vec![ConfigError::Serve(format!("no shared memory for the lease of the agents: {error}"))]
             })?;
@@ -82,10 +83,8 @@ fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, Confi
 
 /// Returns the runtime of the agents. They do not get the gateway's own secrets.
 fn runtime(registry: Registry, config: &Config, lease: HostLease) -> Runtime {
-    let mut own = vec![variables::GATEWAY_TOKEN, variables::DISCORD_TOKEN];
-    own.extend(config.hooks.iter().filter_map(|hook| hook.secret_env.as_deref()));
-    own.extend(config.webhooks.iter().flat_map(|webhook| &webhook.secret_envs).map(String::as_str));
-    let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == *own));
+    let own = config.secret_variables(&registry);
+    let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == own.as_str()));
     Runtime::builder().registry(registry).environment(environment).host_lease(lease).build()
 }
 

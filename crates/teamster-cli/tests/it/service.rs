@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use crate::command::{command, ended};
 
-fn unit() -> String {
+pub(crate) fn unit() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd/teamster.service")).unwrap()
 }
 
 /// Returns the values of a setting.
-fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
+pub(crate) fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
     unit.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).collect()
 }
 

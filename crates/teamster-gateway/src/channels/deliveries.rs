@@ -15,6 +15,7 @@ use super::body::{Body, Meaning};
 use super::token::new_token;
 use super::wording;
 pub use super::wording::Choice;
+use crate::config::EVERYONE;
 use crate::error::GatewayError;
 
 /// Channels whose clients read the log: nothing is delivered to them.
@@ -146,13 +147,25 @@ pub fn prompt(
     to.delivery(to.shared_key(&prompt_kind(request)), &Body { meanings, ..Body::of(content) })
 }
 
-/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny.
+/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny. If none of the
+/// approvers is in the chat, it has no answers and names where it can be answered.
 pub fn permission_prompt(
     to: &Recipient<'_>,
     id: PermissionId,
     request: &PermissionRequest,
+    approvers: &[String],
 ) -> Result<Vec<NewDelivery>, GatewayError> {
+    if !is_answered_in(to.address, approvers) {
+        let text = format!("{}\n\n{}", wording::permission(request), wording::answered_elsewhere(id));
+        return prompt(to, id, &text, &[]);
+    }
     prompt(to, id, &wording::permission(request), &wording::permission_choices(request))
+}
+
+/// Returns whether a member of the chat may be an approver.
+fn is_answered_in(address: &ChatAddress, approvers: &[String]) -> bool {
+    let channel = |id: &str| id.split_once(':').is_some_and(|(channel, _)| channel == address.channel);
+    approvers.iter().any(|id| id == EVERYONE || channel(id))
 }
 
 /// Shows a question of the agent, with a button for each option.

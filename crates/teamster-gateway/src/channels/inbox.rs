@@ -17,7 +17,7 @@ use super::commands;
 use super::pages::all_deliveries;
 use super::token::request_of;
 use crate::attachments::StoredAttachment;
-use crate::config::Origin;
+use crate::config::{Origin, rule_for};
 use crate::engine::{AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
 use crate::error::GatewayError;
 
@@ -46,7 +46,7 @@ impl ChannelInbox {
     /// Returns whether rules permit what an author sends. A stranger needs a rule that names the channel, chat or author.
     fn admits(&self, address: &Address, author: &Author) -> bool {
         let origin = Origin { channel: &self.channel, chat: &address.chat, author: &author.id };
-        match self.gateway.config().rules.iter().find(|rule| rule.matches(origin)) {
+        match rule_for(self.gateway.config(), origin) {
             Some(rule) if rule.reject => false,
             Some(rule) => {
                 self.senders_are_authenticated
@@ -169,8 +169,11 @@ impl Inbox for ChannelInbox {
         if edit.text.trim().is_empty() {
             return Ok(());
         }
-        let edited = self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await;
-        edited.map(|_| ()).map_err(|error| InboxError(error.to_string()))
+        match self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await {
+            // The chat gets a notice.
+            Ok(_) | Err(GatewayError::Rejected { .. } | GatewayError::Store(StoreError::NotFound { .. })) => Ok(()),
+            Err(error) => Err(InboxError(error.to_string())),
+        }
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {

@@ -3,7 +3,7 @@
 use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
 use teamster::text::UntrustedText;
 use teamster_channel::render;
-use teamster_store::{Decision, PermissionOutcome};
+use teamster_store::{Decision, PermissionId, PermissionOutcome};
 
 /// What the progress message shows while there is no text.
 pub(super) const WORKING: &str = "…";
@@ -31,6 +31,11 @@ pub struct Choice {
 pub(super) fn permission(request: &PermissionRequest) -> String {
     let targets: Vec<_> = request.targets.iter().map(UntrustedText::as_str).collect();
     render::permission_request(request.tool_name.as_str(), &targets, request.input.as_str())
+}
+
+/// Names where a request is answered that no member of the chat may answer.
+pub(super) fn answered_elsewhere(id: PermissionId) -> String {
+    format!("No member of this chat may answer. Answer it in the gateway's page, or with `teamster approve {id}`.")
 }
 
 /// Returns the answers to a permission request. "Allow always" is offered only if the agent offers it.

@@ -1,7 +1,10 @@
 //! The configuration of the gateway, as data. `teamster serve` reads it from the user's file, variables and flags.
 
+pub(crate) mod cost;
 pub mod file;
 mod rules;
+pub(crate) mod separation;
+mod variables;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -10,6 +13,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
+pub(crate) use rules::{API, EVERYONE, resolve_message, rule_for};
 pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.
@@ -24,7 +28,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Names under which clients reach the gateway, for the check of `Host` and `Origin`. Loopback names are always allowed.
     pub hosts: Vec<String>,
-    /// The directory of the store, attachments and the first token.
+    /// The file that the configuration was read from. Agents do not get it from the gateway.
+    pub file: Option<PathBuf>,
+    /// The directory of the store, attachments and the first token. Agents cannot work in it, above it or below it.
     pub data_dir: PathBuf,
     /// What turns use unless a rule or the conversation selects something else.
     pub turn: TurnDefaults,
@@ -189,6 +195,7 @@ impl Default for Config {
             behind_proxy: false,
             tls: None,
             hosts: Vec::new(),
+            file: None,
             data_dir: PathBuf::from("."),
             turn: TurnDefaults::default(),
             roots: Vec::new(),

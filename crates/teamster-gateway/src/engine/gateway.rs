@@ -37,7 +37,7 @@ pub struct Parts {
     pub config: Config,
     /// The store.
     pub store: Arc<dyn Store>,
-    /// Starts the agents.
+    /// Starts the agents. Its environment must not have the variables of [`Config::secret_variables`].
     pub runtime: Arc<Runtime>,
     /// The channels, besides `http`.
     pub channels: Vec<Arc<dyn Channel>>,

@@ -45,8 +45,8 @@ pub(super) fn server(gateway: WeakGateway, sessions: ToolSessions) -> ToolServer
         ))
         .with(door.tool(
             "schedule_create",
-            "Creates a schedule: its text arrives in this conversation as a message, once (`at`) or again and again (`cron`). \
-             Ask for the time zone if it matters and is unknown.",
+            "Creates a schedule: its text arrives in this conversation as a note of yours, once (`at`) or again and again \
+             (`cron`). It is marked as such, and is no request of a person. Ask for the time zone if it matters and is unknown.",
             |call, input: PlanInput| async move { plans::create(&call, input).await },
         ))
         .with(

@@ -226,6 +226,22 @@ async fn a_file_below_the_working_directory_is_stored_and_delivered() {
 }
 
 #[tokio::test]
+async fn no_file_of_the_gateway_is_sent_even_below_the_working_directory() {
+    let test = started(|config| config.file = Some(config.turn.directory.join("config.toml"))).await;
+    let (client, _) = in_turn(&test, chat("garden")).await;
+    let directory = test.directory.path();
+    fs::create_dir_all(directory.join("data")).unwrap();
+    fs::write(directory.join("data/token"), "tms_secret").unwrap();
+    fs::write(directory.join("config.toml"), "[serve]").unwrap();
+    std::os::unix::fs::symlink("data/token", directory.join("plan.txt")).unwrap();
+    for path in ["data/token", "./data/../data/token", "plan.txt", "config.toml"] {
+        let refused = client.call("send_file", json!({"path": path})).await.unwrap_err();
+        assert!(refused.contains("belongs to the gateway"), "{path}: {refused}");
+    }
+    assert_eq!(test.deliveries().await.len(), 0);
+}
+
+#[tokio::test]
 async fn a_turn_sends_a_limited_number_of_messages() {
     let test = started(|config| config.tools.sends_per_turn = 2).await;
     let (client, _) = in_turn(&test, chat("garden")).await;

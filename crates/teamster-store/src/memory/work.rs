@@ -121,7 +121,7 @@ impl WorkStore for MemoryStore {
     async fn finish(&self, lease: Lease, finish: Finish, now: Timestamp) -> Result<()> {
         self.with(|state| {
             state.check_lease(lease)?;
-            state.check_deliveries(&finish.attempt.effects.deliveries)?;
+            state.check_closings(lease, &finish.attempt.closings, &finish.attempt.effects)?;
             let Finish { state: end, result, error_code, attempt } = finish;
             for joined in state.joined(lease.turn) {
                 let turn = state.turn_mut(joined)?;
@@ -141,7 +141,7 @@ impl WorkStore for MemoryStore {
     async fn hand_back(&self, lease: Lease, hand_back: HandBack, now: Timestamp) -> Result<()> {
         self.with(|state| {
             state.check_lease(lease)?;
-            state.check_deliveries(&hand_back.attempt.effects.deliveries)?;
+            state.check_closings(lease, &hand_back.attempt.closings, &hand_back.attempt.effects)?;
             for joined in state.joined(lease.turn) {
                 let turn = state.turn_mut(joined)?;
                 turn.state = TurnState::Queued;

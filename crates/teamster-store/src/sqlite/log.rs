@@ -18,6 +18,14 @@ impl LogStore for SqliteStore {
         self.read(move |db| first(db, &format!("{TURNS} WHERE turn.id = ?1"), [id], turn)).await
     }
 
+    async fn turn_of_message(&self, channel: String, channel_id: String) -> Result<Option<Turn>> {
+        self.read(move |db| {
+            let key = "SELECT channel_id.turn FROM channel_id WHERE channel_id.channel = ?1 AND channel_id.id = ?2";
+            first(db, &format!("{TURNS} WHERE turn.key = ({key})"), [channel, channel_id], turn)
+        })
+        .await
+    }
+
     async fn turns(&self, conversation: ConversationId, request: PageRequest) -> Result<Page<Turn>> {
         let limit = check_limit(request.limit)?;
         let after = key_of(request.cursor.as_ref())?;

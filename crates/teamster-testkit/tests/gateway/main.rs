@@ -1,6 +1,7 @@
 //! The promises of the gateway's engine, on the fake agent and a real SQLite store.
 
 mod answers;
+mod authors;
 mod crashes;
 mod exposition;
 mod live;

@@ -56,7 +56,7 @@ impl TestGateway {
     ) -> Self {
         let path = directory.path();
         let mut config = Config::default();
-        config.data_dir = path.to_owned();
+        config.data_dir = path.join("data");
         config.turn.directory = path.join("work");
         config.turn.cli_path = Some(path.join("agent"));
         config.retries.first_delay = Duration::from_millis(20);

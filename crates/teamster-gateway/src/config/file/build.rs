@@ -60,6 +60,7 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
     checks.directories(&mut config);
     checks.files(&config);
     checks.rules(&mut config, registry);
+    checks.separation(&config, &store);
     checks.hooks(&config);
     checks.webhooks(&config);
     checks.result(Serve { config, role, store })

@@ -159,7 +159,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The events of the run go before those of the closed requests, which go before `last`.
+    /// The log and the chat show first the closed requests, then what waits, then the end.
     fn attempt_end(
         &mut self,
         result: &RunResult,
@@ -168,12 +168,7 @@ impl Attempt<'_> {
         ending: Vec<NewDelivery>,
     ) -> Result<AttemptEnd, TurnError> {
         let closings = self.closings()?;
-        // The chat shows that a prompt is closed before it shows the end of the turn.
-        let mut deliveries = Vec::new();
-        for closing in &closings {
-            let to = self.context.recipient();
-            deliveries.extend(deliveries::prompt_closed(&to, closing.id, closing.outcome, None)?);
-        }
+        let mut deliveries = std::mem::take(&mut self.deliveries);
         deliveries.extend(ending);
         let session = match &result.session_id {
             Some(id) => SessionChange::Set {
@@ -182,7 +177,6 @@ impl Attempt<'_> {
             },
             None => SessionChange::Keep,
         };
-        deliveries.extend(std::mem::take(&mut self.deliveries));
         events.extend(last);
         Ok(AttemptEnd { session, usage: self.usage(result), closings, effects: Effects { events, deliveries } })
     }

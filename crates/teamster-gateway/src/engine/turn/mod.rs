@@ -11,15 +11,18 @@ mod permission_requests;
 mod steered;
 mod steering;
 
-use teamster_store::{AttemptEnd, Effects, EndState, Finish, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
+use teamster_store::{
+    AttemptEnd, Effects, EndState, Finish, Message, NewDelivery, NewEvent, PermissionOutcome, Progress, SessionChange,
+};
 use tracing::Instrument as _;
 
 use self::attempt::Attempt;
 pub(super) use self::context::{TurnContext, TurnError};
 use super::decisions::{TurnStart, turn_start};
 use super::history::{PastAttempts, past_attempts};
+use super::intake::is_by_api;
 use crate::channels::deliveries;
-use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
+use crate::config::{ConversationSettings, Origin, TurnSettings, resolve_message};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::telemetry::spans;
 
@@ -32,10 +35,11 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     };
     let past = context.past_attempts().await?;
     let turn = &context.claim.turn;
+    let progress = if past.has_ended { Progress::Nothing } else { turn.progress };
     let begin = turn_start(
         context.claim.interrupted,
         turn.attempts.saturating_sub(past.failed),
-        turn.progress,
+        progress,
         context.shared().config.interrupted,
         past.session.is_some() || context.claim.session.is_some(),
     );
@@ -59,13 +63,19 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
 }
 
 impl TurnContext {
-    /// Resolves the settings. `None` means that a rule rejects the message.
+    /// Resolves the settings of the turn. `None` means that a rule rejects its message.
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
+        self.settings_of(&self.claim.turn.message)
+    }
+
+    /// Resolves the settings that a message has in the conversation. `None` means that a rule rejects it.
+    fn settings_of(&self, message: &Message) -> Result<Option<TurnSettings>, TurnError> {
         let conversation = &self.claim.conversation;
         let settings: ConversationSettings = conversation.settings.to()?;
         let (channel, chat) = (&conversation.address.channel, &conversation.address.chat);
-        let origin = Origin { channel, chat, author: &self.claim.turn.message.author };
-        Ok(resolve(&self.shared().config, Some(&conversation.agent), &settings, origin))
+        let origin = Origin { channel, chat, author: &message.author };
+        let agent = Some(conversation.agent.as_str());
+        Ok(resolve_message(&self.shared().config, agent, &settings, origin, is_by_api(message)?))
     }
 
     /// Returns what is known of the attempts of an interrupted turn.
@@ -85,10 +95,7 @@ impl TurnContext {
         let closings: Result<Vec<_>, TurnError> =
             self.claim.open_permissions.iter().map(|request| self.closing(request.id, outcome)).collect();
         self.shared().store.close_permissions(self.lease(), closings?, self.shared().clock.now()).await?;
-        self.shared().hub.announce_growth(self.claim.conversation.id);
-        for request in &self.claim.open_permissions {
-            self.gateway.show_closed_prompt(request.id).await;
-        }
+        self.gateway.announce_growth(self.claim.conversation.id);
         Ok(())
     }
 

@@ -12,13 +12,17 @@ use super::steered::{Following, SentMessage};
 use crate::event::GatewayEvent;
 
 impl Attempt<'_> {
-    /// Sends the message of a waiting turn into the running one. If that fails, the turn waits on.
+    /// Sends the message of a waiting turn into the running one. If that fails, the turn waits on. The running turn has the rights
+    /// and the budget of its own author: a message to which a rule gives others waits for its own turn.
     pub(super) async fn steer(&mut self, turn: TurnId) -> Result<(), TurnError> {
         let Some(open) = &self.open else { return Ok(()) };
         let session = Arc::clone(&open.session);
         let shared = self.context.shared();
         let Some(waiting) = shared.store.turn(turn).await? else { return Ok(()) };
         if waiting.state != TurnState::Queued || waiting.message.mode != MessageMode::Steer {
+            return Ok(());
+        }
+        if self.context.settings_of(&waiting.message)?.as_ref() != Some(&open.settings) {
             return Ok(());
         }
         let prompt = match message_prompt(shared, &waiting).await {

@@ -108,6 +108,21 @@ async fn a_named_conversation_gets_the_last_message_only() {
 }
 
 #[tokio::test]
+async fn a_token_that_only_sends_does_not_read_a_conversation_by_its_answers() {
+    let fixture = fixture();
+    let new = NewConversationRequest { channel: "http".to_owned(), author: "eve".to_owned(), ..Default::default() };
+    let id = fixture.gateway.create_conversation(new).await.unwrap().id.to_string();
+    let mut body = ask(true);
+    let send_only = [Scope::Send];
+    let in_header = fixture.send_scoped(&body, &[("x-teamster-conversation", &id)], &send_only).await;
+    assert_eq!(in_header.status(), StatusCode::FORBIDDEN);
+    body["metadata"] = json!({ "conversation_id": id });
+    assert_eq!(fixture.send_scoped(&body, &[], &send_only).await.status(), StatusCode::FORBIDDEN);
+    let new_conversation = fixture.send_scoped(&ask(true), &[], &send_only).await;
+    assert_eq!(new_conversation.status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn parameters_of_sampling_are_ignored() {
     let fixture = fixture();
     let mut body = ask(true);
