@@ -131,8 +131,7 @@ async fn check(gateway: &TestGateway, codex: &TestEnv, conversation: &str, turns
     println!("     each accepted message is in the log once");
     ensure!(of_type("turn_finished") == turns, "a turn did not end once, in order");
     println!("     each was answered once, in order");
-    let sessions: Vec<_> =
-        log.iter().filter(|event| event["type"] == "init" && event["turnId"] == turns[1]).collect();
+    let sessions: Vec<_> = log.iter().filter(|event| event["type"] == "init" && event["turnId"] == turns[1]).collect();
     let is_same = sessions.iter().all(|init| init["sessionId"] == sessions[0]["sessionId"]);
     ensure!(sessions.len() == 2 && is_same, "the killed agent was not resumed: {sessions:?}");
     println!("     the interrupted answer was continued in the same session of the agent");

@@ -19,7 +19,8 @@ use crate::python::{SCHEMATHESIS, environment, sources};
 const TOKEN: &str = "made-up-token-of-the-operator";
 
 /// What the agent does with each message.
-const SCENARIO: &str = "[[turns]]\nsteps = [{ run = { command = \"ls\", output = \"a\\n\" } }, { say = \"You said: {prompt}\" }]\n";
+const SCENARIO: &str =
+    "[[turns]]\nsteps = [{ run = { command = \"ls\", output = \"a\\n\" } }, { say = \"You said: {prompt}\" }]\n";
 
 /// Generated requests are sent as fast as possible. A test must not reach the limits of a caller.
 const CONFIGURATION: &str = "[serve]\nlisten = \"127.0.0.1:0\"\nagent = \"claude\"\ncli_path = \"./agent\"\n\

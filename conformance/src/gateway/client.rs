@@ -53,7 +53,9 @@ impl Client {
             anyhow::Ok((response.status, value))
         };
         let answered = timeout(CALL, call).await;
-        answered.with_context(|| format!("{method} {path} is not answered"))?.with_context(|| format!("{method} {path}"))
+        answered
+            .with_context(|| format!("{method} {path} is not answered"))?
+            .with_context(|| format!("{method} {path}"))
     }
 
     /// Opens an event stream.

@@ -34,7 +34,7 @@ async fn a_killed_gateway_loses_no_message_and_resumes_the_session(agent: &Agent
     let session = first["result"]["sessionId"].as_str().context("no session")?.to_owned();
     agent.saved(&env, "Answer one.").await?;
 
-    // Killed before the model has said anything: the turn starts again. Another message waits.
+    // Killed before the model has responded: the turn starts again. Another message waits.
     let second = gateway.send(&conversation, "Message two. SCN:two").await?;
     env.provider().gate("two").wait_reached(TIMEOUT).await?;
     let third = gateway.send(&conversation, "Message three. SCN:three").await?;
@@ -85,7 +85,8 @@ async fn an_answer_that_a_kill_interrupted_is_continued_in_the_same_session(agen
     assert_eq!(found["result"]["finalText"], "The end.");
     assert_context(&env, "Tell me a story.")?;
     let log = gateway.log(&conversation).await?;
-    let sessions: Vec<_> = log.iter().filter(|event| event["type"] == "init").map(|event| &event["sessionId"]).collect();
+    let sessions: Vec<_> =
+        log.iter().filter(|event| event["type"] == "init").map(|event| &event["sessionId"]).collect();
     assert!(sessions.len() == 2 && sessions[0] == sessions[1], "{sessions:?}");
     assert_ends(&log, &[(&turn, "done")]);
     gateway.stop().await

@@ -78,7 +78,7 @@ async fn an_agent_sends_messages_and_files_and_makes_schedules_without_a_permiss
     assert_eq!(planned["result"]["finalText"], "Planned.", "{planned}");
 
     let log = gateway.log(&conversation).await?;
-    assert!(log.iter().all(|event| event["type"] != "permission_request"), "nobody is asked");
+    assert!(log.iter().all(|event| event["type"] != "permission_request"), "no permission is requested");
     let outputs = results(&log, sent["id"].as_str().context("an id")?);
     let errors: Vec<bool> = outputs.iter().map(|(_, is_error)| *is_error).collect();
     assert_eq!(errors, [false, false, true], "a file elsewhere is refused: {outputs:?}");
@@ -164,7 +164,8 @@ fn errors(recording: &Recording) -> Vec<bool> {
 
 async fn a_warm_session_cannot_use_the_tools_between_turns(agent: &Agent) -> Result<()> {
     let chat = Chat::new().await?;
-    let sends = |text: &str| calls(agent, &[("send_message", json!({ "text": text }))]).reply(agent.reply().text("Done."));
+    let sends =
+        |text: &str| calls(agent, &[("send_message", json!({ "text": text }))]).reply(agent.reply().text("Done."));
     let scenario = Scenario::new().branch("one", sends("1")).branch("two", sends("2")).branch("three", sends("3"));
     let env = agent.test_env(scenario).await?;
     let (request, tools) = chat.offer(agent.request(&env, ""));

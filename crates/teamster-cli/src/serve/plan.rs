@@ -6,8 +6,8 @@ use std::sync::Arc;
 use teamster::backend::{Backend, BackendConfig, BackendError, variables};
 use teamster::request::{Inherit, ProjectTrust, PromptMode, RunRequest};
 use teamster::{HostLease, Inspection, Registry, Runtime};
-use teamster_gateway::config::{Config, with_keys};
 use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
+use teamster_gateway::config::{Config, with_keys};
 
 use super::data_dir;
 use super::values::ServeValues;

@@ -40,7 +40,8 @@ impl Worker {
             until("it is stopped", || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
             let locks = fs::read_to_string("/proc/locks").unwrap();
             // The byte of the shared memory file that a writer locks.
-            let writes = locks.lines().any(|lock| lock.contains(&format!(" WRITE {pid} ")) && lock.ends_with(" 120 120"));
+            let writes =
+                locks.lines().any(|lock| lock.contains(&format!(" WRITE {pid} ")) && lock.ends_with(" 120 120"));
             if writes {
                 self.running.signal(Signal::CONT);
             }
@@ -94,7 +95,7 @@ fn the_agent_of_a_stopped_gateway_is_dead_before_another_gateway_answers_its_tur
     let accepted = ended(first.client(&["send", "--no-wait", "--output", "json", "hello"]));
     let accepted: Value = serde_json::from_str(&accepted.out).unwrap();
     let conversation = accepted["conversationId"].as_str().unwrap();
-    until("the agent has begun", || !of_kind(&first.log(conversation), "text").is_empty());
+    until("the agent has started", || !of_kind(&first.log(conversation), "text").is_empty());
 
     first.stop();
     fs::remove_file(path("slow")).unwrap();

@@ -1,12 +1,12 @@
 //! The history of a conversation from its own log, for an agent that does not know it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{Conversation, Event, Result, Seq, Store, StoreError, Turn, TurnId};
 
-/// The number of events that are read, from the end of the log.
-const MAX_EVENTS: u64 = 4_000;
+/// The number of messages and answers that are read at once. An answer may have 16 MiB.
+const PAGE: u32 = 16;
 
 /// The number of exchanges that an agent gets.
 const MAX_EXCHANGES: usize = 20;
@@ -45,22 +45,85 @@ struct ResultFields {
     final_text: Option<String>,
 }
 
-/// Reads messages with their answers from the end of a conversation's log, the oldest first. Messages that were queued with
-/// the event number `before` or later are left out.
-pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, before: Seq) -> Result<Vec<HistoryItem>> {
-    let first = conversation.oldest_seq.get().max(conversation.last_seq.get().saturating_sub(MAX_EVENTS) + 1);
-    let mut after = Seq::new(first.saturating_sub(1));
-    let mut exchanges = Exchanges::default();
-    loop {
-        let page = store.events(conversation.id, after, 500).await?;
-        let Some(last) = page.events.last() else { break };
-        after = last.seq;
-        page.events.iter().for_each(|event| exchanges.add(event, before));
-        if after >= page.last_seq {
-            break;
+/// The earlier messages and answers of a conversation, as far as the limits permit.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct History {
+    /// The last messages with their answers, the oldest first.
+    pub(crate) items: Vec<HistoryItem>,
+    /// There are, or were, earlier ones.
+    pub(crate) is_cut: bool,
+}
+
+/// Which messages of a conversation are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// Only what was queued or answered after this event. 0 is the start.
+    pub(crate) after: Seq,
+    /// Only what was queued before this event.
+    pub(crate) before: Seq,
+}
+
+/// Reads messages with their answers from the end of a conversation's log.
+pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, span: Span) -> Result<History> {
+    let mut reader = Reader { span, found: Vec::new(), answered: HashSet::new(), messages: 0, bytes: 0 };
+    let mut position = conversation.last_seq.next();
+    let is_whole = loop {
+        let page = store.messages_before(conversation.id, position, PAGE).await?;
+        let Some(last) = page.last().map(|event| event.seq) else {
+            // What retention has deleted was part of the conversation.
+            break conversation.oldest_seq.get() <= span.after.get().saturating_add(1);
+        };
+        position = last;
+        if let Some(is_whole) = page.into_iter().find_map(|event| reader.take(event)) {
+            break is_whole;
         }
+    };
+    let mut exchanges = Exchanges::default();
+    reader.found.iter().rev().for_each(|event| exchanges.add(event, span.before));
+    let (items, is_cut) = exchanges.items();
+    Ok(History { items, is_cut: is_cut || !is_whole })
+}
+
+/// Collects the events of the last exchanges, the newest first.
+struct Reader {
+    span: Span,
+    found: Vec<Event>,
+    /// Turns that were answered in the span, and whose message was not found yet.
+    answered: HashSet<TurnId>,
+    messages: usize,
+    bytes: usize,
+}
+
+impl Reader {
+    /// Takes the next older event. Returns whether everything was read, if no more is needed.
+    fn take(&mut self, event: Event) -> Option<bool> {
+        let is_new = event.seq > self.span.after;
+        if event.kind == "conversation_restarted" || (!is_new && self.answered.is_empty()) {
+            return Some(true);
+        }
+        let is_answered = event.turn.is_some_and(|turn| self.answered.contains(&turn));
+        match (event.kind.as_str(), event.turn) {
+            ("done", Some(turn)) if is_new => _ = self.answered.insert(turn),
+            ("done", _) => return None,
+            _ if !is_new && !is_answered => return None,
+            ("turn_queued", Some(turn)) => {
+                self.answered.remove(&turn);
+                self.messages += usize::from(event.seq < self.span.before);
+            }
+            _ => {}
+        }
+        self.bytes = self.bytes.saturating_add(event.body.to::<Fields>().map_or(0, |fields| fields.length()));
+        self.found.push(event);
+        (self.messages > MAX_EXCHANGES || self.bytes > MAX_BYTES).then_some(false)
     }
-    Ok(exchanges.items())
+}
+
+impl Fields {
+    /// Returns the length of what an agent gets of the event.
+    fn length(&self) -> usize {
+        let answer = self.result.as_ref().and_then(|result| result.final_text.as_ref());
+        self.text.as_ref().or(answer).map_or(0, String::len)
+    }
 }
 
 /// What the log contains about the attempts of a turn.
@@ -68,8 +131,8 @@ pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, befo
 pub(super) struct PastAttempts {
     /// The session that the last attempt has reported.
     pub(super) session: Option<String>,
-    /// The number of attempts whose failure was recorded. The others ended with their worker.
-    pub(super) failed: u32,
+    /// The number of attempts whose end was recorded. The others ended with their worker.
+    pub(super) recorded: u32,
     /// The failure of the last attempt was recorded. What it has done is void, and no later attempt was started.
     pub(super) has_ended: bool,
 }
@@ -102,9 +165,10 @@ impl PastAttempts {
             "turn_queued" => *self = Self::default(),
             "turn_started" => self.has_ended = false,
             "turn_retrying" | "turn_paused" => {
-                self.failed += 1;
+                self.recorded += 1;
                 self.has_ended = true;
             }
+            "turn_interrupted" => self.recorded += 1,
             "init" => {
                 let session = event.body.to::<Fields>().ok().and_then(|fields| fields.session_id);
                 self.session = session.or(self.session.take());
@@ -162,9 +226,9 @@ impl Exchanges {
         }
     }
 
-    /// Returns the last items within the limits.
-    fn items(self) -> Vec<HistoryItem> {
-        let mut left = MAX_BYTES;
+    /// Returns the last items within the limits, and whether others were left out.
+    fn items(self) -> (Vec<HistoryItem>, bool) {
+        let (count, mut left) = (self.items.len(), MAX_BYTES);
         let mut items: Vec<_> = self
             .items
             .into_iter()
@@ -185,7 +249,8 @@ impl Exchanges {
             })
             .collect();
         items.reverse();
-        items
+        let is_cut = items.len() < count || left == 0;
+        (items, is_cut)
     }
 }
 
@@ -207,7 +272,10 @@ pub(super) fn primed(history: &[HistoryItem], prompt: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teamster_store::{Json, Timestamp};
+    use teamster_store::{
+        ChatAddress, ConversationId, ConversationPatch, ConversationStore as _, Effects, Json, MaintenanceStore as _,
+        MemoryStore, NewConversation, NewEvent, RetentionPolicy, Timestamp,
+    };
     use uuid::Uuid;
 
     use super::*;
@@ -234,7 +302,7 @@ mod tests {
         ] {
             exchanges.add(&event, Seq::new(9));
         }
-        let texts: Vec<_> = exchanges.items().into_iter().map(|item| (item.role, item.text)).collect();
+        let texts: Vec<_> = exchanges.items().0.into_iter().map(|item| (item.role, item.text)).collect();
         assert_eq!(texts, [("user", "hello".to_owned()), ("agent", "Good day.".to_owned())]);
     }
 
@@ -246,7 +314,7 @@ mod tests {
         exchanges.add(&event("conversation_restarted", 1, r#"{"by":"a"}"#), Seq::new(9));
         exchanges.add(&event("done", 1, r#"{"result":{"finalText":"late"}}"#), Seq::new(9));
         exchanges.add(&queued(2), Seq::new(9));
-        assert_eq!(exchanges.items().len(), 1);
+        assert_eq!(exchanges.items().0.len(), 1);
     }
 
     #[test]
@@ -272,9 +340,12 @@ mod tests {
         ] {
             found.add(&event(kind, 1, body));
         }
-        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), failed: 1, has_ended: false });
+        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), recorded: 1, has_ended: false });
         found.add(&event("turn_retrying", 1, "{}"));
-        assert_eq!((found.failed, found.has_ended), (2, true));
+        assert_eq!((found.recorded, found.has_ended), (2, true));
+        found.add(&event("turn_started", 1, "{}"));
+        found.add(&event("turn_interrupted", 1, "{}"));
+        assert_eq!((found.recorded, found.has_ended), (3, false));
     }
 
     #[test]
@@ -285,7 +356,7 @@ mod tests {
             exchanges.add(&Event { seq: Seq::new(seq), ..queued }, Seq::new(2));
         }
         exchanges.add(&event("done", 2, r#"{"result":{"finalText":"later"}}"#), Seq::new(2));
-        assert_eq!(exchanges.items().len(), 1);
+        assert_eq!(exchanges.items().0.len(), 1);
     }
 
     #[test]
@@ -296,8 +367,85 @@ mod tests {
             exchanges
                 .add(&event("turn_queued", turn, &format!(r#"{{"author":"a","text":"{turn} {text}"}}"#)), Seq::new(9));
         }
-        let items = exchanges.items();
+        let (items, is_cut) = exchanges.items();
+        assert!(is_cut);
         assert!(items.last().unwrap().text.starts_with("99 "));
         assert!(items.iter().map(|item| item.text.len()).sum::<usize>() < MAX_BYTES + 100);
+    }
+
+    /// A conversation in a store, in which turns are answered with these numbers of events between.
+    async fn conversation(answers: &[(u128, usize)]) -> (MemoryStore, ConversationId) {
+        let store = MemoryStore::new();
+        let id = ConversationId::new(Uuid::from_u128(1000));
+        let address = ChatAddress { channel: "test".to_owned(), chat: "a".to_owned(), thread: String::new() };
+        let agent = "claude".to_owned();
+        let new = NewConversation { id, address, agent, title: None, settings: Json::empty() };
+        store.create_conversation(new, None, Timestamp::from_millis(0)).await.unwrap();
+        for (turn, between) in answers {
+            let text = event("text", *turn, r#"{"text":"x"}"#);
+            let mut events = vec![event("turn_queued", *turn, &format!(r#"{{"author":"a","text":"message {turn}"}}"#))];
+            events.extend(vec![text; *between]);
+            events.push(event("done", *turn, &format!(r#"{{"result":{{"finalText":"answer {turn}"}}}}"#)));
+            append(&store, id, events).await;
+        }
+        (store, id)
+    }
+
+    async fn append(store: &MemoryStore, id: ConversationId, events: Vec<Event>) {
+        let events = events.into_iter().map(|Event { kind, turn, at, body, .. }| NewEvent { kind, turn, at, body });
+        let effects = Effects::events(events.collect());
+        let patch = ConversationPatch::default();
+        store.update_conversation(id, patch, effects, Timestamp::from_millis(0)).await.unwrap();
+    }
+
+    async fn read(store: &MemoryStore, id: ConversationId, after: u64) -> (Vec<String>, bool) {
+        let conversation = store.conversation(id, Timestamp::from_millis(0)).await.unwrap().unwrap();
+        let span = Span { after: Seq::new(after), before: Seq::new(u64::MAX) };
+        let history = history(store, &conversation, span).await.unwrap();
+        (history.items.into_iter().map(|item| item.text).collect(), history.is_cut)
+    }
+
+    #[tokio::test]
+    async fn a_long_turn_does_not_hide_the_messages_before_it() {
+        let (store, id) = conversation(&[(1, 0), (2, 20_000)]).await;
+        let expected = ["message 1", "answer 1", "message 2", "answer 2"].map(str::to_owned);
+        assert_eq!(read(&store, id, 0).await, (expected.to_vec(), false));
+    }
+
+    #[tokio::test]
+    async fn a_history_that_is_too_long_or_was_deleted_is_known_to_be_cut() {
+        let many: Vec<_> = (1..=MAX_EXCHANGES as u128 + 5).map(|turn| (turn, 1)).collect();
+        let (store, id) = conversation(&many).await;
+        let (texts, is_cut) = read(&store, id, 0).await;
+        assert_eq!((texts.len(), is_cut), (2 * MAX_EXCHANGES, true));
+        assert_eq!(texts.last().unwrap(), "answer 25");
+        let policy = RetentionPolicy {
+            events_before: Some(Timestamp::from_millis(1)),
+            max_events: None,
+            ended_before: None,
+            batch: 1000,
+        };
+        store.prune(policy, Timestamp::from_millis(1)).await.unwrap();
+        assert_eq!(read(&store, id, 0).await, (Vec::new(), true));
+    }
+
+    #[tokio::test]
+    async fn a_restarted_conversation_has_no_earlier_messages_and_lacks_none() {
+        let (store, id) = conversation(&[(1, 0)]).await;
+        append(&store, id, vec![event("conversation_restarted", 1, r#"{"by":"a"}"#)]).await;
+        assert_eq!(read(&store, id, 0).await, (Vec::new(), false));
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_comes_back_gets_what_others_have_answered_since() {
+        let (store, id) = conversation(&[(1, 0), (2, 3), (3, 0)]).await;
+        // Message 4 was queued before the agent was changed, and answered after it.
+        append(&store, id, vec![event("turn_queued", 4, r#"{"author":"a","text":"message 4"}"#)]).await;
+        let seen = store.conversation(id, Timestamp::from_millis(0)).await.unwrap().unwrap().last_seq.get();
+        append(&store, id, vec![event("done", 4, r#"{"result":{"finalText":"answer 4"}}"#)]).await;
+        let expected = ["message 4", "answer 4"].map(str::to_owned);
+        assert_eq!(read(&store, id, seen).await, (expected.to_vec(), false));
+        assert_eq!(read(&store, id, seen + 1).await, (Vec::new(), false));
+        assert_eq!(read(&store, id, 2).await.0.len(), 6);
     }
 }

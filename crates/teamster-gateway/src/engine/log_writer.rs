@@ -153,7 +153,8 @@ fn continues(text: &mut Event, next: &Event) -> bool {
     true
 }
 
-fn progress_of(event: &Event) -> Progress {
+/// Returns what an attempt has done that emits this event.
+pub(super) fn progress_of(event: &Event) -> Progress {
     match event {
         Event::Text(_) | Event::Thinking(_) => Progress::Text,
         Event::ToolUse(_) | Event::ToolOutput(_) | Event::ToolResult(_) => Progress::Tools,

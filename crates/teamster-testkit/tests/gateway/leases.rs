@@ -11,7 +11,8 @@ use crate::test_gateway::{LIMIT, TestGateway, play_scenario, write_program};
 const LEASE: Duration = Duration::from_secs(3);
 
 /// An agent that writes while the test changes the store, and does not end.
-const SLOW: &str = "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 700 }, { say = \" more\" }, { waitMs = 60000 }]\n";
+const SLOW: &str =
+    "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 700 }, { say = \" more\" }, { waitMs = 60000 }]\n";
 
 /// Writes an agent that records its pid, and in the file `term` that it received SIGTERM.
 fn write_agent(directory: &Path) {
@@ -19,7 +20,7 @@ fn write_agent(directory: &Path) {
     let play = play_scenario(directory).replace(" exec ", " ");
     let (pid, term) = (directory.join("pid"), directory.join("term"));
     let program = format!(
-        "#!/bin/sh\ntrap 'echo 1 > {}; exit 143' TERM\necho $$ > {}\n{} <&0 &\nwait\n",
+        "#!/bin/sh\ntrap 'echo 1 > {}; exit 143' TERM\necho $$ > {}\nexec 3<&0\n{} <&3 &\nwait\n",
         term.display(),
         pid.display(),
         play.trim_end()

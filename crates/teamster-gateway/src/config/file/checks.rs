@@ -147,7 +147,8 @@ impl Checks {
             }
         }
         if rule.authors.is_some() && rule.channel.is_none() {
-            let problem = "it needs channel: the id of an author belongs to its channel, and another channel may have it too";
+            let problem =
+                "it needs channel: the id of an author belongs to its channel, and another channel may have it too";
             self.add(&format!("{key}.authors"), problem.to_owned());
         }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {

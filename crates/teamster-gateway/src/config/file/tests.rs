@@ -19,7 +19,7 @@ fn parse(text: &str) -> Parsed {
 
 /// Returns the problems, each with its line.
 fn problems(text: &str) -> String {
-    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let line = |at: usize| text.get(..at).unwrap().matches('\n').count() + 1;
     let problems = parse(text).problems.into_iter();
     problems.map(|problem| format!("{}: {}", line(problem.at.unwrap()), problem.problem)).collect::<Vec<_>>().join("\n")
 }
@@ -89,13 +89,13 @@ fn a_problem_does_not_hide_the_other_values() {
 }
 
 #[test]
-fn the_place_of_each_key_is_known() {
+fn the_offset_of_each_key_is_known() {
     let text = "[serve]\nmodel = \"m\"\n[serve.limits]\nqueue_total = 5\n[[serve.rules]]\nagent = \"codex\"\n";
     let offsets = parse(text).offsets;
     for (key, word) in
         [("model", "model"), ("limits.queue_total", "queue_total"), ("rules.0.agent", "agent"), ("rules", "rules")]
     {
-        assert_eq!(&text[offsets[key]..offsets[key] + word.len()], word, "{key}");
+        assert!(text.get(offsets[key]..).unwrap().starts_with(word), "{key}");
     }
 }
 

@@ -20,18 +20,18 @@ fn settings(permission: Option<PermissionMode>, directory: Option<&str>) -> Conv
 const DISCORD: Origin<'_> = Origin { channel: "discord", chat: "c", author: "ada" };
 const HTTP: Origin<'_> = Origin { channel: "http", chat: "c", author: "ada" };
 
-fn list(items: &[&str]) -> Option<Vec<String>> {
-    Some(items.iter().map(|item| (*item).to_owned()).collect())
+fn list(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
 }
 
 #[test]
 fn the_first_rule_that_matches_counts() {
     let rule = |model: &str, rule: Rule| Rule { model: Some(model.to_owned()), ..rule };
     let rules = vec![
-        rule("both", Rule { chats: list(&["c"]), authors: list(&["bob", "eve"]), ..Rule::default() }),
+        rule("both", Rule { chats: Some(list(&["c"])), authors: Some(list(&["bob", "eve"])), ..Rule::default() }),
         rule("channel", Rule { channel: Some("slack".to_owned()), ..Rule::default() }),
-        rule("author", Rule { authors: list(&["eve"]), ..Rule::default() }),
-        Rule { authors: list(&["mallory"]), reject: true, ..Rule::default() },
+        rule("author", Rule { authors: Some(list(&["eve"])), ..Rule::default() }),
+        Rule { authors: Some(list(&["mallory"])), reject: true, ..Rule::default() },
     ];
     let config = config(PermissionMode::Ask, rules);
     let model = |channel, chat, author| {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
-use super::opening::{Knowledge, Opened};
+use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
 use crate::config::{TurnSettings, with_keys};
@@ -37,6 +37,7 @@ pub(super) struct Attempt<'a> {
     /// The failure of an agent that could not be started.
     refused: Option<RunError>,
     pub(super) number: u32,
+    /// The session is one of an earlier turn or attempt.
     pub(super) resumed: bool,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
@@ -46,8 +47,6 @@ pub(super) struct Attempt<'a> {
     tools: ToolSpans,
     /// The display in the chat.
     pub(super) live: Option<LiveAnswer>,
-    /// The results of runs before a steered prompt that became a run of its own.
-    earlier: Option<RunResult>,
     pub(super) limited_until: Option<Timestamp>,
     pub(super) abort_requested: bool,
     is_over_limit: bool,
@@ -79,13 +78,13 @@ impl<'a> Attempt<'a> {
     pub(super) async fn start(
         context: &'a mut TurnContext,
         settings: TurnSettings,
-        continued: Option<String>,
+        continued: Option<Continuation>,
     ) -> Result<Self, TurnError> {
         let agent = settings.agent.clone();
         let number = context.start_attempt(&agent).await?;
         failpoint!("attempt.counted");
         let buffer = LogBuffer::new(context.claim.turn.id, context.shared().config.timing.batch);
-        let opened = context.open(settings, continued.as_deref()).await?;
+        let opened = context.open(settings, continued.as_ref()).await?;
         let mut attempt = Self {
             context,
             agent,
@@ -100,17 +99,16 @@ impl<'a> Attempt<'a> {
             steering: Steering::default(),
             tools: ToolSpans::default(),
             live: None,
-            earlier: None,
             limited_until: None,
             abort_requested: false,
             is_over_limit: false,
             streamed: Vec::new(),
         };
         match opened {
-            Ok(Opened { open, prompt, knowledge }) => {
-                attempt.resumed = knowledge == Knowledge::Session { resumed: true };
-                if knowledge == (Knowledge::History { lost: true }) {
-                    attempt.report_lost_session()?;
+            Ok(Opened { open, prompt, resumed, loss }) => {
+                attempt.resumed = resumed;
+                if let Some(reason) = loss {
+                    attempt.report_loss(reason)?;
                 }
                 failpoint!("session.opened");
                 open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
@@ -143,16 +141,17 @@ impl<'a> Attempt<'a> {
                 Input::Command(command) => self.obey(command).await?,
                 Input::Flush => self.flush().await?,
                 Input::CheckRequests => self.apply_answers().await?,
-                Input::Sent(sent) => self.steering.sent(sent),
+                Input::Sent(sent) => {
+                    self.record_sent(sent).await?;
+                    self.steer_next().await?;
+                }
                 Input::Events(events) => {
                     let result = self.take_events(events).await?;
                     if result.as_ref().is_some_and(is_of_lost_lease) {
                         return Err(TurnError::LeaseLost);
                     }
-                    if let Some(result) = result
-                        && let Some(outcome) = self.end_of_run(result).await
-                    {
-                        return Ok(outcome);
+                    if let Some(result) = result {
+                        return self.end_of_run(result).await;
                     }
                 }
             }
@@ -185,7 +184,10 @@ impl<'a> Attempt<'a> {
                 }
             }
             TurnCommand::Answered(_) => self.apply_answers().await?,
-            TurnCommand::Steer(turn) => self.steer(turn).await?,
+            TurnCommand::Steer(turn) => {
+                self.steering.waiting.push_back(turn);
+                self.steer_next().await?;
+            }
         }
         Ok(())
     }
@@ -237,22 +239,13 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Takes the result of a run. Returns the outcome unless a steered prompt became another run.
-    async fn end_of_run(&mut self, mut result: RunResult) -> Option<Outcome> {
+    /// Takes the result of the run.
+    async fn end_of_run(&mut self, mut result: RunResult) -> Result<Outcome, TurnError> {
         if self.is_over_limit {
             result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
         }
-        if let Some(earlier) = self.earlier.take() {
-            result = merged(&earlier, result);
-        }
-        let next = self.next_run().await;
-        if result.is_error || result.aborted {
-            return Some(Outcome::Result(Box::new(result)));
-        }
-        let Some(run) = next else { return Some(Outcome::Result(Box::new(result))) };
-        self.run = Some(run);
-        self.earlier = Some(result);
-        None
+        self.end_steering().await?;
+        Ok(Outcome::Result(Box::new(result)))
     }
 
     /// Appends the waiting events to the log, and announces them.
@@ -265,9 +258,7 @@ impl<'a> Attempt<'a> {
         self.context.append(events, deliveries, self.buffer.progress()).await
     }
 
-    fn report_lost_session(&mut self) -> Result<(), TurnError> {
-        let reason = "The agent's session is not available here. The agent continues with the last messages of this \
-                      conversation, without the rest of its history.";
+    fn report_loss(&mut self, reason: &str) -> Result<(), TurnError> {
         let claim = &self.context.claim;
         let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
         let event = self.context.shared().event(&event, Some(claim.turn.id))?;
@@ -366,28 +357,11 @@ fn refusal(error: &RunError) -> RunResult {
     failed(code, &with_keys(&error.to_string()))
 }
 
-fn failed(code: ErrorCode, message: &str) -> RunResult {
+/// Returns the result of a run that has failed like this.
+pub(super) fn failed(code: ErrorCode, message: &str) -> RunResult {
     let mut result = RunResult::default();
     result.is_error = true;
     result.error_code = Some(code.clone());
     result.error = Some(Box::new(Failure::new(code, message)));
     result
-}
-
-/// Returns the result of two runs of one turn.
-fn merged(first: &RunResult, mut second: RunResult) -> RunResult {
-    let joined =
-        |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
-    second.text = joined(first.text.as_str(), second.text.as_str()).into();
-    second.final_text = joined(first.final_text.as_str(), second.final_text.as_str()).into();
-    second.duration_ms = second.duration_ms.saturating_add(first.duration_ms);
-    second.total_cost_usd = match (first.total_cost_usd, second.total_cost_usd) {
-        (Some(first), Some(second)) => Some(first + second),
-        (first, second) => second.or(first),
-    };
-    if let (Some(first), Some(second)) = (&first.usage, &mut second.usage) {
-        second.input_tokens = second.input_tokens.saturating_add(first.input_tokens);
-        second.output_tokens = second.output_tokens.saturating_add(first.output_tokens);
-    }
-    second
 }

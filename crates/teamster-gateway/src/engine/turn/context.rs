@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use teamster_store::{
-    AttemptEnd, Claim, Effects, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId, PermissionOutcome,
-    StoreError,
+    AttemptEnd, Claim, Effects, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId,
+    PermissionOutcome, StoreError,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -8,8 +8,8 @@ use super::operation::{Kind, Operation};
 use crate::ids::{Day, Json, PermissionId};
 use crate::records::{
     Answer, AttemptEnd, BudgetLimit, ClaimRequest, Decision, DeliveryClaim, DeliveryStep, EndState, Finish, HandBack,
-    HandBackKind, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session, SessionChange, Usage,
-    UsageEntry,
+    HandBackKind, JoinedOutcome, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session,
+    SessionChange, Usage, UsageEntry,
 };
 
 impl Driver {
@@ -74,6 +74,16 @@ impl Driver {
                 let effects = self.effects(second, Some(lease));
                 both!(self, join_turn(lease, turn, effects, self.now));
             }
+            Kind::ResolveJoined => {
+                let Some(turn) = pick(&self.turns, third) else { return };
+                let effects = self.effects(second, Some(lease));
+                let outcome = match second % 4 {
+                    0 => JoinedOutcome::Waits,
+                    1 => JoinedOutcome::Failed("INTERRUPTED".to_owned()),
+                    _ => JoinedOutcome::Taken,
+                };
+                both!(self, resolve_joined(lease, turn, outcome, effects, self.now));
+            }
             Kind::Reserve => {
                 let budget = |number: u8| BudgetLimit {
                     scope: format!("scope-{}", number % 2),
@@ -102,16 +112,20 @@ impl Driver {
                 both!(self, finish(lease, finish, self.now));
             }
             _ => {
-                let later = self.now.after(Duration::from_secs(u64::from(third % 20)));
-                let kind = match second % 3 {
-                    0 => HandBackKind::Retry(later),
-                    1 => HandBackKind::Pause(later),
-                    _ => HandBackKind::Shutdown,
-                };
-                let hand_back = HandBack { kind, attempt: self.attempt_end(lease, second, third) };
+                let hand_back = self.hand_back(lease, second, third);
                 both!(self, hand_back(lease, hand_back, self.now));
             }
         }
+    }
+
+    fn hand_back(&mut self, lease: Lease, second: u8, third: u8) -> HandBack {
+        let later = self.now.after(Duration::from_secs(u64::from(third % 20)));
+        let kind = match second % 3 {
+            0 => HandBackKind::Retry(later),
+            1 => HandBackKind::Pause(later),
+            _ => HandBackKind::Shutdown,
+        };
+        HandBack { kind, attempt: self.attempt_end(lease, second, third) }
     }
 
     fn closings(&mut self, number: u8) -> Vec<PermissionClosing> {
