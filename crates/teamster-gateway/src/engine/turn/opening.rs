@@ -181,17 +181,6 @@ impl TurnContext {
     }
 }
 
-/// A fork, or another agent, has no session to lose.
-const fn knowledge(resumed: bool, had_session: bool, items: &[HistoryItem]) -> Knowledge {
-    if resumed {
-        return Knowledge::Session;
-    }
-    if items.is_empty() {
-        return Knowledge::Nothing;
-    }
-    Knowledge::History { lost: had_session }
-}
-
 /// Returns the prompt of a turn's message.
 pub(super) async fn message_prompt(
     shared: &crate::engine::gateway::Shared,
