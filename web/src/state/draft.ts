@@ -49,13 +49,13 @@ export class TurnDraft {
         return true;
       case 'turn_retrying': {
         const delay = optionalNumber(event, 'delayMs') ?? 0;
-        this.wait('retrying', new Date(Date.parse(event.at) + delay).toISOString());
+        this.wait('retrying', event.at, new Date((Date.parse(event.at) || 0) + delay).toISOString());
         turn.retryCode = text(event, 'code');
         this.add(noticeOf(event));
         return true;
       }
       case 'turn_paused':
-        this.wait('paused', text(event, 'until'));
+        this.wait('paused', event.at, text(event, 'until'));
         return true;
       case 'turn_resumed':
         this.setState('queued');
@@ -75,8 +75,8 @@ export class TurnDraft {
     turn.isClosed = false;
   }
 
-  private wait(state: TurnState, until: string): void {
-    this.cutTools(until);
+  private wait(state: TurnState, at: string, until: string): void {
+    this.cutTools(at);
     this.setState(state);
     this.turn.resumesAt = until;
   }
