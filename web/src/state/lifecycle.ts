@@ -1,0 +1,53 @@
+// The page's life in its browser: shown, hidden, asleep, offline, and older than its server.
+
+import { effect } from '@preact/signals';
+
+import { pageBuild } from '../api/calls';
+import { conversations, current, hasNewBuild, isOnline, session } from './app';
+
+/** A hidden page holds its connection for this long. Browsers allow six connections to a host. */
+export const HIDDEN_MS = 60_000;
+
+let ownBuild: string | undefined;
+
+export function watchLifecycle(): void {
+  let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
+  const wake = () => {
+    clearTimeout(hiddenTimer);
+    if (document.visibilityState !== 'visible' || !session.value) return;
+    current.value?.wake();
+    void conversations.refresh();
+    void checkBuild();
+  };
+  const change = () => {
+    if (document.visibilityState === 'visible') wake();
+    else hiddenTimer = setTimeout(() => current.value?.pause(), HIDDEN_MS);
+  };
+  document.addEventListener('visibilitychange', change);
+  window.addEventListener('pageshow', wake);
+  const online = () => {
+    isOnline.value = navigator.onLine;
+    if (navigator.onLine) {
+      current.value?.retryNow();
+      wake();
+    }
+  };
+  window.addEventListener('online', online);
+  window.addEventListener('offline', online);
+  isOnline.value = navigator.onLine;
+  void checkBuild();
+  // A gateway that comes back may be another release.
+  effect(() => {
+    if (current.value?.connection.value.state === 'live') void checkBuild();
+  });
+}
+
+async function checkBuild(): Promise<void> {
+  try {
+    const { build } = await pageBuild();
+    ownBuild ??= build;
+    if (build !== ownBuild) hasNewBuild.value = true;
+  } catch {
+    // The next connection checks again.
+  }
+}
