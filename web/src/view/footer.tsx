@@ -1,0 +1,120 @@
+// The end of a turn: its state, its error, its usage, and what can be done with it.
+
+import { useContext, useEffect } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+
+import * as api from '../api/calls';
+import { may, report } from '../state/app';
+import { type Turn, isEnded } from '../state/model';
+import { go } from '../state/route';
+import { between, durationText } from '../tools/summary';
+import { TranscriptContext } from './context';
+import { Icon } from './icons';
+import { Elapsed } from './toolrow';
+import { agentName, costText, dateTimeText, tokenText } from './titles';
+
+export function FooterRow({ turn }: { turn: Turn }) {
+  const scope = useContext(TranscriptContext);
+  if (scope === undefined || turn.joinedInto !== undefined) return null;
+  if (scope.open.isCopied(turn) && !isEnded(turn)) return <p class="turn-state muted">The fork was made before this turn ended.</p>;
+  if (!isEnded(turn)) return <Progress turn={turn} isStopping={scope.open.stopping.value.has(turn.id)} />;
+  return (
+    <div class="turn-end">
+      {turn.state === 'failed' && <Failure turn={turn} />}
+      {turn.state === 'aborted' && <p class="turn-state"><Icon name="stop" />Stopped</p>}
+      <div class="turn-meta">
+        <Usage turn={turn} />
+        {may.value.send && (
+          <span class="actions">
+            {turn.state !== 'done' && !scope.open.isCopied(turn) && (
+              <button type="button" class="text-button" onClick={() => void retry(turn)}><Icon name="retry" />Retry</button>
+            )}
+            <button type="button" class="icon-button small" title="Fork from here" aria-label="Fork from here" onClick={() => void fork(scope.open.id, turn)}>
+              <Icon name="fork" />
+            </button>
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}
+
+async function retry(turn: Turn): Promise<void> {
+  try {
+    await api.retryTurn(turn.id);
+  } catch (error) {
+    report('The turn could not be retried', error);
+  }
+}
+
+async function fork(id: string, turn: Turn): Promise<void> {
+  try {
+    go({ name: 'conversation', id: (await api.forkConversation(id, turn.lastSeq)).id });
+  } catch (error) {
+    report('The fork could not be made', error);
+  }
+}
+
+function Failure({ turn }: { turn: Turn }) {
+  return (
+    <div class="failure" role="group" aria-label="Error">
+      <Icon name="warning" />
+      <div>
+        <strong>{turn.error?.code ?? 'The turn failed'}</strong>
+        {turn.error?.message !== undefined && turn.error.message !== '' && <div class="failure-text" dir="auto">{turn.error.message}</div>}
+      </div>
+    </div>
+  );
+}
+
+function Usage({ turn }: { turn: Turn }) {
+  const { usage } = turn;
+  const duration = durationText(usage?.durationMs ?? between(turn.startedAt, turn.endedAt));
+  const parts = [
+    turn.agent === undefined ? undefined : agentName(turn.agent),
+    usage?.model ?? turn.model,
+    duration,
+    usage === undefined ? undefined : `${tokenText(usage.inputTokens)} in, ${tokenText(usage.outputTokens)} out`,
+    usage?.costUsd === undefined ? undefined : costText(usage.costUsd),
+    contextText(turn),
+  ];
+  return <span class="usage">{parts.filter(Boolean).map((part) => <span><bdi>{part}</bdi></span>)}</span>;
+}
+
+function contextText(turn: Turn): string | undefined {
+  const context = turn.usage?.context;
+  if (context?.windowTokens === undefined || context.windowTokens === 0) return undefined;
+  return `${Math.round((context.usedTokens / context.windowTokens) * 100)}% of context`;
+}
+
+function Progress({ turn, isStopping }: { turn: Turn; isStopping: boolean }) {
+  if (isStopping) return <p class="turn-state" aria-busy="true"><span class="spinner" />Stopping…</p>;
+  switch (turn.state) {
+    case 'queued':
+      return <p class="turn-state muted"><Icon name="queue" />Queued</p>;
+    case 'retrying':
+      return <p class="turn-state warning"><Icon name="retry" />{`${turn.retryCode ?? 'Failed'}. `}<Countdown until={turn.resumesAt} text="Next attempt" /></p>;
+    case 'paused':
+      return <p class="turn-state warning"><Icon name="clock" />Rate limit. Continues at {dateTimeText(turn.resumesAt)}</p>;
+    default:
+      return (
+        <p class="turn-state working">
+          <span class="pulse" aria-hidden="true"><i /><i /><i /></span>
+          <span class="off-screen">Working</span>
+          {turn.attempt > 1 && <span>Attempt {turn.attempt}</span>}
+          {turn.position !== undefined && <span>Position {turn.position} in the queue</span>}
+          {turn.startedAt !== undefined && <Elapsed since={turn.startedAt} />}
+        </p>
+      );
+  }
+}
+
+export function Countdown({ until, text }: { until: string | undefined; text: string }) {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => { now.value = Date.now(); }, 500);
+    return () => clearInterval(timer);
+  }, [until]);
+  const seconds = Math.ceil(((until === undefined ? Number.NaN : Date.parse(until)) - now.value) / 1_000);
+  return <span>{seconds > 0 ? `${text} in ${durationText(seconds * 1_000).replace('.0 s', ' s')}` : `${text} now`}</span>;
+}
