@@ -1,14 +1,16 @@
 // What rows of a transcript need besides their own content.
 
-import { createContext } from 'preact';
+import { type ComponentChildren, createContext } from 'preact';
 import { signal } from '@preact/signals';
 
 import type { OpenConversation } from '../state/conversation';
-import type { RowBuilder } from './rows';
+import type { Row, RowBuilder } from './rows';
 
 export interface TranscriptScope {
   open: OpenConversation;
   builder: RowBuilder;
+  /** Renders a row of a subagent. */
+  renderRow: (row: Row) => ComponentChildren;
 }
 
 export const TranscriptContext = createContext<TranscriptScope | undefined>(undefined);

@@ -1,7 +1,6 @@
 // The end of a turn: its state, its error, its usage, and what can be done with it.
 
-import { useContext, useEffect } from 'preact/hooks';
-import { useSignal } from '@preact/signals';
+import { useContext } from 'preact/hooks';
 
 import * as api from '../api/calls';
 import { may, report } from '../state/app';
@@ -9,8 +8,8 @@ import { type Turn, isEnded } from '../state/model';
 import { go } from '../state/route';
 import { between, durationText } from '../tools/summary';
 import { TranscriptContext } from './context';
+import { Countdown, Elapsed } from './elapsed';
 import { Icon } from './icons';
-import { Elapsed } from './toolrow';
 import { agentName, costText, dateTimeText, tokenText } from './titles';
 
 export function FooterRow({ turn }: { turn: Turn }) {
@@ -107,14 +106,4 @@ function Progress({ turn, isStopping }: { turn: Turn; isStopping: boolean }) {
         </p>
       );
   }
-}
-
-export function Countdown({ until, text }: { until: string | undefined; text: string }) {
-  const now = useSignal(Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => { now.value = Date.now(); }, 500);
-    return () => clearInterval(timer);
-  }, [until]);
-  const seconds = Math.ceil(((until === undefined ? Number.NaN : Date.parse(until)) - now.value) / 1_000);
-  return <span>{seconds > 0 ? `${text} in ${durationText(seconds * 1_000).replace('.0 s', ' s')}` : `${text} now`}</span>;
 }

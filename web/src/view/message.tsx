@@ -9,10 +9,9 @@ import type { SentMessage } from '../state/conversation';
 import type { Turn } from '../state/model';
 import { go } from '../state/route';
 import { composerText } from './composerstate';
-import { TranscriptContext } from './context';
+import { TranscriptContext, folds, setFold } from './context';
 import { CopyButton } from './copy';
 import { Icon } from './icons';
-import { setFold, folds } from './context';
 import { timeText } from './titles';
 
 /** Longer messages are shown in part. */

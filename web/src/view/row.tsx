@@ -8,13 +8,15 @@ import { MarkdownBlockView } from '../markdown/render';
 import type { NoticeBlock, PlanEntry } from '../state/model';
 import { outcomeText } from '../state/requests';
 import { between, durationText } from '../tools/summary';
-import { TranscriptContext, folds, setFold } from './context';
+import { TranscriptContext } from './context';
 import { CopyButton } from './copy';
-import { Icon, type IconName } from './icons';
+import { FooterRow } from './footer';
+import { Fold } from './fold';
+import { Icon } from './icons';
 import { MessageRow, PendingRow } from './message';
+import { PlanList, planText } from './plan';
 import type { Row } from './rows';
 import { ToolRow } from './toolrow';
-import { FooterRow } from './footer';
 
 export const RowView = memo(
   function RowView({ row }: { row: Row }) {
@@ -53,32 +55,6 @@ function content(row: Row): ComponentChildren {
   }
 }
 
-/** A line that opens and closes its body. */
-export function Fold(props: {
-  rowKey: string;
-  icon: IconName;
-  isOpenAtFirst?: boolean;
-  line: ComponentChildren;
-  body: () => ComponentChildren;
-  className?: string;
-  label?: string;
-}) {
-  const isOpen = folds.value.get(props.rowKey) ?? props.isOpenAtFirst ?? false;
-  return (
-    <div class={`fold ${props.className ?? ''}`} data-open={isOpen ? '' : undefined}>
-      <button
-        type="button" class="fold-line" data-block aria-expanded={isOpen} aria-label={props.label}
-        onClick={() => setFold(props.rowKey, !isOpen)}
-      >
-        <Icon name={props.icon} />
-        {props.line}
-        <span class="fold-mark"><Icon name="chevron" /></span>
-      </button>
-      {isOpen && <div class="fold-body">{props.body()}</div>}
-    </div>
-  );
-}
-
 function ThinkingRow({ row }: { row: Extract<Row, { type: 'thinking' }> }) {
   const { block, isRunning } = row;
   const duration = durationText(between(block.at, block.endedAt));
@@ -91,32 +67,6 @@ function ThinkingRow({ row }: { row: Extract<Row, { type: 'thinking' }> }) {
       body={() => <div class="thinking-text" dir="auto">{block.text}</div>}
     />
   );
-}
-
-const MARKS: Record<string, { icon: string; text: string }> = {
-  completed: { icon: '✓', text: 'done' },
-  in_progress: { icon: '●', text: 'in progress' },
-  pending: { icon: '○', text: 'to do' },
-};
-
-export function PlanList({ entries }: { entries: PlanEntry[] }) {
-  return (
-    <ol class="plan">
-      {entries.map((entry) => {
-        const mark = MARKS[entry.status] ?? { icon: '○', text: entry.status };
-        return (
-          <li class={`plan-entry ${entry.status}`}>
-            <span class="plan-mark" role="img" aria-label={mark.text}>{mark.icon}</span>
-            <span dir="auto">{entry.content}</span>
-          </li>
-        );
-      })}
-    </ol>
-  );
-}
-
-export function planText(entries: PlanEntry[]): string {
-  return `${entries.filter((entry) => entry.status === 'completed').length} of ${entries.length} done`;
 }
 
 function PlanRow({ rowKey, entries }: { rowKey: string; entries: PlanEntry[] }) {

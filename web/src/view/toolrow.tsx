@@ -1,7 +1,6 @@
 // A tool call: one line, and its body when it is opened.
 
-import { useContext, useEffect } from 'preact/hooks';
-import { useSignal } from '@preact/signals';
+import { useContext } from 'preact/hooks';
 
 import type { ToolBlock } from '../state/model';
 import { outcomeText } from '../state/requests';
@@ -10,8 +9,9 @@ import { between, commandOf, durationText, summaryOf } from '../tools/summary';
 import { DiffCount, DiffView, InputView, OutputView } from '../tools/views';
 import { TranscriptContext } from './context';
 import { CopyButton } from './copy';
+import { Elapsed } from './elapsed';
+import { Fold } from './fold';
 import { Icon } from './icons';
-import { Fold, RowView } from './row';
 
 export function ToolRow({ tool }: { tool: ToolBlock }) {
   const summary = summaryOf(tool);
@@ -67,17 +67,6 @@ function Outcome({ tool, text, className }: { tool: ToolBlock; text: string; cla
   );
 }
 
-/** The time since a start, by this machine's clock. */
-export function Elapsed({ since }: { since: string }) {
-  const now = useSignal(Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => { now.value = Date.now(); }, 1_000);
-    return () => clearInterval(timer);
-  }, [since]);
-  const seconds = Math.max(0, Math.round((now.value - Date.parse(since)) / 1_000));
-  return <span class="duration">{seconds < 1 ? '' : durationText(seconds * 1_000).replace('.0 s', ' s')}</span>;
-}
-
 /** Arguments that the rest of the body shows. */
 const SHOWN = ['command', 'cmd', 'old_string', 'oldString', 'new_string', 'newString', 'edits', 'changes', 'patch', 'patchText', 'content', 'diff'];
 
@@ -113,7 +102,7 @@ function Children({ tool }: { tool: ToolBlock }) {
   const isClosed = tool.result !== undefined || tool.isCut;
   return (
     <div class="subagent" role="group" aria-label="Subagent">
-      {scope.builder.blocks(tool.children, isClosed).map((row) => <RowView key={row.key} row={row} />)}
+      {scope.builder.blocks(tool.children, isClosed).map((row) => scope.renderRow(row))}
     </div>
   );
 }

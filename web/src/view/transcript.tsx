@@ -5,10 +5,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Virtualizer, type VirtualizerHandle } from 'virtua';
 
 import type { OpenConversation } from '../state/conversation';
+import { TranscriptContext } from './context';
 import { Icon } from './icons';
 import { RowView } from './row';
 import { type Row, RowBuilder } from './rows';
-import { TranscriptContext } from './context';
 
 /** Within this distance of the end, the view follows new output. */
 const FOLLOW_PX = 48;
@@ -23,7 +23,7 @@ export function Transcript({ open }: { open: OpenConversation }) {
   const handle = useRef<VirtualizerHandle>(null);
   const shift = usePrepended(rows);
   const { isFollowing, hasNew, follow } = useFollowing(scroller, handle, rows, open);
-  const context = useMemo(() => ({ open, builder }), [open, builder]);
+  const context = useMemo(() => ({ open, builder, renderRow: (row: Row) => <RowView key={row.key} row={row} /> }), [open, builder]);
   return (
     <TranscriptContext.Provider value={context}>
       <div
