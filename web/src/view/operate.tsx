@@ -6,13 +6,13 @@ import * as api from '../api/calls';
 import type { Conversation, Status } from '../api/types';
 import { agents, loadAgents, may } from '../state/app';
 import { hashOf, route } from '../state/route';
+import { Figure } from './figure';
 import { MenuButton } from './head';
 import { AuditTab, DeliveriesTab, SchedulesTab } from './operatetabs';
 import { Filters, usePolled } from './polled';
 import { LoadProblem } from './problem';
 import { StateMark } from './sidebar';
 import { agentName, dateTimeText, sizeText, titleOf } from './titles';
-import { Figure } from './usage';
 
 const TABS = [
   { name: 'overview', text: 'Overview' },

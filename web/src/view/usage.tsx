@@ -8,6 +8,7 @@ import { type Problem, asProblem } from '../api/http';
 import type { Usage, UsageItem, UsageList } from '../api/types';
 import { conversations } from '../state/app';
 import { hashOf } from '../state/route';
+import { Figure } from './figure';
 import { MenuButton } from './head';
 import { LoadProblem } from './problem';
 import { agentName, costText, titleOf, tokenText } from './titles';
@@ -75,10 +76,6 @@ function Report({ loaded, days }: { loaded: Loaded; days: number }) {
       <Table title="By conversation" items={loaded.conversations.items} name={conversationName} link={conversationLink} />
     </>
   );
-}
-
-export function Figure({ label, value, tone }: { label: string; value: string; tone?: string }) {
-  return <div class={`figure ${tone ?? ''}`}><div class="figure-value">{value}</div><div class="figure-label">{label}</div></div>;
 }
 
 function conversationName(item: UsageItem): string {
