@@ -36,7 +36,7 @@ function useColors(code: string, language: string, isOpen: boolean): ComponentCh
     if (wanted && highlighterNow() === undefined) void loadHighlighter().then((module) => setLoaded(module !== undefined));
   }, [wanted]);
   const highlighter = highlighterNow();
-  const cache = useRef<{ code: string; language: string; nodes: ComponentChildren | undefined }>();
+  const cache = useRef<{ code: string; language: string; nodes: ComponentChildren | undefined } | undefined>(undefined);
   if (!wanted || highlighter === undefined) return undefined;
   if (cache.current?.code !== code || cache.current.language !== language) {
     cache.current = { code, language, nodes: colored(highlighter, code, language) };

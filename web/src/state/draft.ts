@@ -248,6 +248,11 @@ export class TurnDraft {
     this.push(this.turn.blocks, { kind: 'request', key: `b${event.seq}`, requestId: request.id });
   }
 
+  /** Returns the requests of the turn. */
+  requestIds(): string[] {
+    return this.turn.blocks.flatMap((block) => (block.kind === 'request' ? [block.requestId] : []));
+  }
+
   decide(toolId: string, answer: { decision: string; by?: string }): void {
     this.changeTool(toolId, (tool) => {
       tool.decision = { decision: answer.decision, by: answer.by ?? '' };

@@ -60,7 +60,6 @@ class Batch {
     if (!this.hasChanged) {
       this.hasChanged = true;
       this.items = [...this.items];
-      this.requests = { ...this.requests };
     }
     this.last = event.seq;
     if (this.first === 0) this.first = event.seq;
@@ -90,7 +89,7 @@ class Batch {
         const request = event.type === 'question' ? questionOf(event) : requestOf(event);
         // A crash may repeat a request; its answer counts.
         if (this.requests[request.id] === undefined) {
-          this.requests[request.id] = request;
+          this.setRequest(request);
           turn.addRequest(request, event);
         }
         return true;
@@ -100,7 +99,7 @@ class Batch {
         return true;
       case 'turn_finished':
         turn.close(event);
-        this.closeRequests(turn.id, event);
+        this.closeRequests(turn, event);
         return true;
       default:
         return turn.applyTurnEvent(event);
@@ -111,7 +110,7 @@ class Batch {
     const answer = answerOf(event);
     const request = this.requests[text(event, 'requestId')];
     if (request !== undefined) {
-      this.requests[request.id] = { ...request, answer: request.answer ?? answer };
+      this.setRequest({ ...request, answer: request.answer ?? answer });
       if (request.toolId !== undefined) turn?.decide(request.toolId, answer);
       return;
     }
@@ -119,12 +118,18 @@ class Batch {
     turn?.applyRuleAnswer(event, answer);
   }
 
-  private closeRequests(turnId: string, event: LogEvent): void {
-    for (const request of Object.values(this.requests)) {
-      if (request.turnId === turnId && request.answer === undefined) {
-        this.requests[request.id] = { ...request, answer: { decision: 'turn_ended', at: event.at } };
+  private closeRequests(turn: TurnDraft, event: LogEvent): void {
+    for (const id of turn.requestIds()) {
+      const request = this.requests[id];
+      if (request !== undefined && request.answer === undefined) {
+        this.setRequest({ ...request, answer: { decision: 'turn_ended', at: event.at } });
       }
     }
+  }
+
+  private setRequest(request: Request): void {
+    if (this.requests === this.before.requests) this.requests = { ...this.requests };
+    this.requests[request.id] = request;
   }
 
   private draft(id: string, event: LogEvent): TurnDraft {

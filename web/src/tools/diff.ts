@@ -41,36 +41,36 @@ function myers(one: string[], other: string[]): DiffLine[] {
   return traces === undefined ? replaced() : walkBack(one, other, traces);
 }
 
-/** Returns the furthest positions of each step, up to the one that reaches the end. */
-function shortestPath(one: string[], other: string[]): Map<number, number>[] | undefined {
-  let furthest = new Map<number, number>([[1, 0]]);
-  const traces: Map<number, number>[] = [];
+/** Returns the furthest positions before each step, by diagonal, up to the step that reaches the end. */
+function shortestPath(one: string[], other: string[]): Int32Array[] | undefined {
   const most = Math.min(one.length + other.length, MAX_DIFFERENCES);
+  const middle = most + 1;
+  const furthest = new Int32Array(2 * most + 3).fill(-1);
+  furthest[middle + 1] = 0;
+  const traces: Int32Array[] = [];
   for (let step = 0; step <= most; step += 1) {
-    traces.push(new Map(furthest));
-    const next = new Map(furthest);
+    traces.push(furthest.slice(middle - step - 1, middle + step + 2));
     for (let diagonal = -step; diagonal <= step; diagonal += 2) {
-      const down = next.get(diagonal + 1) ?? -1;
-      const right = next.get(diagonal - 1) ?? -1;
+      const down = furthest[middle + diagonal + 1] as number;
+      const right = furthest[middle + diagonal - 1] as number;
       let x = diagonal === -step || (diagonal !== step && right < down) ? down : right + 1;
       while (x < one.length && x - diagonal < other.length && one[x] === other[x - diagonal]) x += 1;
-      next.set(diagonal, x);
+      furthest[middle + diagonal] = x;
       if (x >= one.length && x - diagonal >= other.length) return traces;
     }
-    furthest = next;
   }
   return undefined;
 }
 
-function walkBack(one: string[], other: string[], traces: Map<number, number>[]): DiffLine[] {
+function walkBack(one: string[], other: string[], traces: Int32Array[]): DiffLine[] {
   const lines: DiffLine[] = [];
   let x = one.length;
   let y = other.length;
   for (let step = traces.length - 1; step >= 0; step -= 1) {
-    const furthest = traces[step] as Map<number, number>;
+    const furthest = traces[step] as Int32Array;
     const diagonal = x - y;
-    const down = furthest.get(diagonal + 1) ?? -1;
-    const right = furthest.get(diagonal - 1) ?? -1;
+    const down = furthest[step + 1 + diagonal + 1] ?? -1;
+    const right = furthest[step + 1 + diagonal - 1] ?? -1;
     const isDown = diagonal === -step || (diagonal !== step && right < down);
     const fromX = isDown ? down : right;
     const fromY = fromX - (isDown ? diagonal + 1 : diagonal - 1);

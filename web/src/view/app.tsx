@@ -9,7 +9,6 @@ import {
   toasts,
 } from '../state/app';
 import { route } from '../state/route';
-import { ConversationView } from './conversation';
 import { Help } from './help';
 import { Icon } from './icons';
 import { LazyView } from './lazy';
@@ -49,7 +48,7 @@ function Main() {
   const to = route.value;
   switch (to.name) {
     case 'conversation':
-      return current.value === undefined ? <main class="view" /> : <ConversationView key={to.id} open={current.value} />;
+      return current.value === undefined ? <main class="view" /> : <LazyView key={to.id} name="conversation" />;
     case 'usage':
       return <LazyView name="usage" />;
     case 'operate':

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 
-import { conversations, isOnline, report } from '../state/app';
+import { conversations, current, isOnline, report } from '../state/app';
 import type { OpenConversation } from '../state/conversation';
 import { type PlanBlock, turnsOf } from '../state/model';
 import { Composer } from './composer';
@@ -17,7 +17,12 @@ import { ConversationChoices } from './settings';
 import { agentName } from './titles';
 import { Transcript } from './transcript';
 
-export function ConversationView({ open }: { open: OpenConversation }) {
+export function CurrentConversation() {
+  const open = current.value;
+  return open === undefined ? <main class="view" /> : <ConversationView key={open.id} open={open} />;
+}
+
+function ConversationView({ open }: { open: OpenConversation }) {
   const problem = open.problem.value;
   const details = open.details.value;
   const connection = open.connection.value;

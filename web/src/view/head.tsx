@@ -5,11 +5,12 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import * as api from '../api/calls';
 import type { Usage } from '../api/types';
-import { conversations, isSidebarOpen, may, report, toast, updated } from '../state/app';
+import { conversations, may, report, toast, updated } from '../state/app';
 import type { OpenConversation } from '../state/conversation';
 import { turnsOf, isEnded } from '../state/model';
 import { go, hashOf } from '../state/route';
 import { Icon } from './icons';
+import { MenuButton } from './menubutton';
 import { StateMark } from './sidebar';
 import { agentName, costText, titleOf, tokenText } from './titles';
 
@@ -39,19 +40,6 @@ export function ConversationHead({ open }: { open: OpenConversation }) {
       <TotalUsage open={open} />
       <Menu open={open} onRename={() => { isRenaming.value = true; }} />
     </header>
-  );
-}
-
-export function MenuButton() {
-  const count = conversations.waitingCount.value;
-  return (
-    <button
-      type="button" class="icon-button only-narrow menu-button" onClick={() => { isSidebarOpen.value = true; }}
-      aria-label={count > 0 ? `Conversations, ${count} need you` : 'Conversations'}
-    >
-      <Icon name="menu" />
-      {count > 0 && <span class="dot" aria-hidden="true" />}
-    </button>
   );
 }
 

@@ -1,19 +1,35 @@
-// Views that are loaded when they are opened.
+// Parts of the page that are loaded when they are opened.
 
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 const LOADERS = {
+  conversation: async () => (await import('./conversation')).CurrentConversation,
   usage: async () => (await import('./usage')).UsageView,
   operate: async () => (await import('./operate')).OperateView,
 } satisfies Record<string, () => Promise<ComponentType>>;
 
-export function LazyView({ name }: { name: keyof typeof LOADERS }) {
-  const [loaded, setLoaded] = useState<{ name: string; View: ComponentType }>();
+type Name = keyof typeof LOADERS;
+
+const loaded = new Map<Name, ComponentType>();
+
+async function load(name: Name): Promise<ComponentType> {
+  const View = loaded.get(name) ?? (await LOADERS[name]());
+  loaded.set(name, View);
+  return View;
+}
+
+/** Loads a part before it is needed. */
+export function preload(name: Name): void {
+  load(name).catch(() => undefined);
+}
+
+export function LazyView({ name }: { name: Name }) {
+  const [, setLoaded] = useState<Name | undefined>(loaded.has(name) ? name : undefined);
   const [hasFailed, setFailed] = useState(false);
   useEffect(() => {
     setFailed(false);
-    LOADERS[name]().then((View) => setLoaded({ name, View }), () => setFailed(true));
+    load(name).then(() => setLoaded(name), () => setFailed(true));
   }, [name]);
   if (hasFailed) {
     return (
@@ -23,6 +39,6 @@ export function LazyView({ name }: { name: keyof typeof LOADERS }) {
       </main>
     );
   }
-  if (loaded?.name !== name) return <main class="view" aria-busy="true" />;
-  return <loaded.View />;
+  const View = loaded.get(name);
+  return View === undefined ? <main class="view" aria-busy="true" /> : <View key={name} />;
 }

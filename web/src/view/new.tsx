@@ -3,8 +3,8 @@
 import { agents, loadAgents } from '../state/app';
 import { Composer } from './composer';
 import { NEW, composerText, newSettings } from './composerstate';
-import { MenuButton } from './head';
 import { Icon } from './icons';
+import { MenuButton } from './menubutton';
 import { NewChoices } from './settings';
 import { agentName } from './titles';
 

@@ -7,7 +7,7 @@ import type { Conversation, Status } from '../api/types';
 import { agents, loadAgents, may } from '../state/app';
 import { hashOf, route } from '../state/route';
 import { Figure } from './figure';
-import { MenuButton } from './head';
+import { MenuButton } from './menubutton';
 import { AuditTab, DeliveriesTab, SchedulesTab } from './operatetabs';
 import { Filters, usePolled } from './polled';
 import { LoadProblem } from './problem';

@@ -78,7 +78,7 @@ function ToolBody({ tool }: { tool: ToolBlock }) {
   const isError = tool.result?.isError === true || (tool.result?.exitCode ?? 0) !== 0;
   return (
     <>
-      {tool.decision !== undefined && <p class="tool-decision"><Icon name="shield" />{outcomeText(tool.decision)}</p>}
+      {tool.decision !== undefined && <p class="tool-decision"><Icon name="shield" />{outcomeText({ ...tool.decision, at: '' })}</p>}
       {command !== undefined && (
         <div class="command">
           <pre tabIndex={0} dir="ltr" aria-label="Command"><code>{command}</code></pre>

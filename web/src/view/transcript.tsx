@@ -54,7 +54,7 @@ function Earlier({ open }: { open: OpenConversation }) {
 
 /** Returns whether rows were added at the beginning since the last render. */
 function usePrepended(rows: Row[]): boolean {
-  const first = useRef<string>();
+  const first = useRef<string | undefined>(undefined);
   const firstContent = rows.find((row) => row.type !== 'day')?.key;
   const isPrepended = first.current !== undefined && firstContent !== first.current && rows.some((row) => row.key === first.current);
   useEffect(() => {

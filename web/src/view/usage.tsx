@@ -9,7 +9,7 @@ import type { Usage, UsageItem, UsageList } from '../api/types';
 import { conversations } from '../state/app';
 import { hashOf } from '../state/route';
 import { Figure } from './figure';
-import { MenuButton } from './head';
+import { MenuButton } from './menubutton';
 import { LoadProblem } from './problem';
 import { agentName, costText, titleOf, tokenText } from './titles';
 
