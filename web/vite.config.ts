@@ -44,6 +44,7 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
+      { extends: true, test: { name: 'shots', include: ['test/browser/shots.ts'], environment: 'node', testTimeout: 180_000 } },
     ],
   },
 });

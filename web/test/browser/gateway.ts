@@ -117,6 +117,7 @@ name=echo
 previous=
 for argument in "$@"; do
   [ "$previous" = --model ] && name=$argument
+  case $argument in --model=*) name=\${argument#--model=} ;; esac
   previous=$argument
 done
 [ -e '${scripts}'/"$name".steps ] && exec '${teamster}' fake --script '${scripts}'/"$name".steps -- "$@"
