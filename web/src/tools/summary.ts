@@ -16,8 +16,17 @@ const ICONS: Record<string, IconName> = {
   execute: 'terminal', edit: 'edit', read: 'eye', search: 'search', fetch: 'globe', mcp: 'plug', agent: 'agent',
 };
 
-const VERBS: Record<string, string> = {
-  execute: 'Ran', edit: 'Edited', read: 'Read', search: 'Searched', fetch: 'Fetched', agent: 'Delegated',
+/** What a call does, and what it has done. */
+const VERBS: Record<string, [string, string]> = {
+  execute: ['Runs', 'Ran'], edit: ['Edits', 'Edited'], read: ['Reads', 'Read'], search: ['Searches', 'Searched'],
+  fetch: ['Fetches', 'Fetched'], agent: ['Delegates', 'Delegated'],
+};
+
+/** Tools of agents whose effect the page shows in another place. */
+const SPECIAL: Record<string, Pick<ToolSummary, 'icon' | 'verb'>> = {
+  AskUserQuestion: { icon: 'question', verb: 'Asked' },
+  TodoWrite: { icon: 'plan', verb: 'Changed the plan' },
+  update_plan: { icon: 'plan', verb: 'Changed the plan' },
 };
 
 /** The arguments that name what a call is about, the best first. */
@@ -28,14 +37,16 @@ const SUBJECTS = [
 
 type Call = Pick<ToolBlock, 'name' | 'server' | 'toolKind' | 'input'>;
 
-export function summaryOf(tool: Call): ToolSummary {
+export function summaryOf(tool: Call, isRunning = false): ToolSummary {
+  const special = SPECIAL[tool.name];
+  if (special !== undefined) return { ...special, subject: '', isCode: false };
   const input = asObject(tool.input);
   const subject = subjectOf(tool, input);
   const isKnown = tool.toolKind in VERBS;
   const name = tool.server === undefined ? tool.name : `${tool.server} / ${tool.name}`;
   return {
     icon: ICONS[tool.toolKind] ?? 'tool',
-    verb: isKnown && tool.toolKind !== 'mcp' ? (VERBS[tool.toolKind] ?? name) : name,
+    verb: VERBS[tool.toolKind]?.[isRunning ? 0 : 1] ?? name,
     subject: oneLine(subject === '' && isKnown ? name : subject),
     isCode: ['execute', 'edit', 'read'].includes(tool.toolKind),
   };

@@ -8,6 +8,7 @@ import { type Turn, isEnded } from '../state/model';
 import { go } from '../state/route';
 import { between, durationText } from '../tools/summary';
 import { TranscriptContext } from './context';
+import { CopyButton } from './copy';
 import { Countdown, Elapsed } from './elapsed';
 import { Icon } from './icons';
 import { agentName, costText, dateTimeText, tokenText } from './titles';
@@ -23,19 +24,27 @@ export function FooterRow({ turn }: { turn: Turn }) {
       {turn.state === 'aborted' && <p class="turn-state"><Icon name="stop" />Stopped</p>}
       <div class="turn-meta">
         <Usage turn={turn} />
-        {may.value.send && (
-          <span class="actions">
+        <span class="actions">
+          <CopyButton text={() => answerOf(turn)} label="Copy the answer" />
+          {may.value.send && (
+            <>
             {turn.state !== 'done' && !scope.open.isCopied(turn) && (
               <button type="button" class="text-button" onClick={() => void retry(turn)}><Icon name="retry" />Retry</button>
             )}
             <button type="button" class="icon-button small" title="Fork from here" aria-label="Fork from here" onClick={() => void fork(scope.open.id, turn)}>
               <Icon name="fork" />
             </button>
-          </span>
-        )}
+            </>
+          )}
+        </span>
       </div>
     </div>
   );
+}
+
+/** Returns the texts of a turn, without its tool calls. */
+function answerOf(turn: Turn): string {
+  return turn.blocks.flatMap((block) => (block.kind === 'text' ? [block.text.trim()] : [])).join('\n\n');
 }
 
 async function retry(turn: Turn): Promise<void> {
@@ -83,7 +92,8 @@ function Usage({ turn }: { turn: Turn }) {
 function contextText(turn: Turn): string | undefined {
   const context = turn.usage?.context;
   if (context?.windowTokens === undefined || context.windowTokens === 0) return undefined;
-  return `${Math.round((context.usedTokens / context.windowTokens) * 100)}% of context`;
+  const percent = Math.round((context.usedTokens / context.windowTokens) * 100);
+  return percent < 1 ? undefined : `${percent}% of context`;
 }
 
 function Progress({ turn, isStopping }: { turn: Turn; isStopping: boolean }) {

@@ -46,7 +46,7 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name }: { name: IconName }) {
   return (
-    <svg class="icon" viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false">
+    <svg class={`icon icon-${name}`} viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false">
       <path d={PATHS[name]} />
     </svg>
   );

@@ -9,7 +9,6 @@ import type { NoticeBlock, PlanEntry } from '../state/model';
 import { outcomeText } from '../state/requests';
 import { between, durationText } from '../tools/summary';
 import { TranscriptContext } from './context';
-import { CopyButton } from './copy';
 import { FooterRow } from './footer';
 import { Fold } from './fold';
 import { Icon } from './icons';
@@ -37,7 +36,6 @@ function content(row: Row): ComponentChildren {
       return (
         <div class="answer" data-block tabIndex={-1}>
           {row.blocks.map((block) => <MarkdownBlockView key={block.key} block={block} />)}
-          {row.text !== undefined && <div class="answer-actions"><CopyButton text={row.text} label="Copy answer" /></div>}
         </div>
       );
     case 'thinking':
@@ -84,6 +82,8 @@ function RequestRow({ requestId }: { requestId: string }) {
   const request = scope?.open.log.value.requests[requestId];
   if (request === undefined) return null;
   const { answer, isQuestion } = request;
+  // The line of the tool call shows it.
+  if (request.toolId !== undefined && (answer === undefined || answer.decision.startsWith('allow'))) return null;
   const subject = isQuestion ? request.questions.map((question) => question.text).join(' ') : request.toolName;
   const outcome = answer === undefined ? 'Waits for an answer' : outcomeText(answer, isQuestion);
   const isDenied = answer !== undefined && !['allow', 'allow_always'].includes(answer.decision);

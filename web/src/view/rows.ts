@@ -11,7 +11,7 @@ export type Row =
   | { type: 'day'; key: string; text: string }
   | { type: 'message'; key: string; turn: Turn }
   | { type: 'pending'; key: string; sent: SentMessage }
-  | { type: 'text'; key: string; blocks: readonly MarkdownBlock[]; isFirst: boolean; text: string | undefined }
+  | { type: 'text'; key: string; blocks: readonly MarkdownBlock[] }
   | { type: 'thinking'; key: string; block: TextBlock; isRunning: boolean }
   | { type: 'tool'; key: string; block: ToolBlock }
   | { type: 'plan'; key: string; block: PlanBlock }
@@ -100,13 +100,11 @@ export class RowBuilder {
     const rows: Row[] = [];
     for (let start = 0; start < blocks.length; start += CHUNK) {
       const part = blocks.slice(start, start + CHUNK);
-      const isLast = start + CHUNK >= blocks.length;
-      const text = isLast && isClosed ? block.text : undefined;
       const known = before[rows.length];
       const isKnown =
-        known?.type === 'text' && known.text === text && known.blocks.length === part.length &&
+        known?.type === 'text' && known.blocks.length === part.length &&
         part.every((one, index) => one === known.blocks[index]);
-      rows.push(isKnown ? known : { type: 'text', key: `${block.key}:${rows.length}`, blocks: part, isFirst: start === 0, text });
+      rows.push(isKnown ? known : { type: 'text', key: `${block.key}:${rows.length}`, blocks: part });
     }
     return rows;
   }

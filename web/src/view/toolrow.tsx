@@ -14,9 +14,9 @@ import { Fold } from './fold';
 import { Icon } from './icons';
 
 export function ToolRow({ tool }: { tool: ToolBlock }) {
-  const summary = summaryOf(tool);
-  const edits = tool.toolKind === 'edit' ? editsOf(tool) : [];
   const outcome = outcomeOf(tool);
+  const summary = summaryOf(tool, outcome.className === 'running');
+  const edits = tool.toolKind === 'edit' ? editsOf(tool) : [];
   const added = edits.reduce((sum, edit) => sum + edit.added, 0);
   const removed = edits.reduce((sum, edit) => sum + edit.removed, 0);
   return (
@@ -58,6 +58,9 @@ function Outcome({ tool, text, className }: { tool: ToolBlock; text: string; cla
   const duration = durationText(between(tool.startedAt, tool.endedAt));
   return (
     <span class={`outcome ${className}`}>
+      {tool.decision?.decision.startsWith('allow') === true && (
+        <span class="allowed" title={outcomeText({ ...tool.decision, at: '' })}><Icon name="shield" /><span class="off-screen">{outcomeText({ ...tool.decision, at: '' })}</span></span>
+      )}
       {className === 'failed' && <Icon name="cross" />}
       {text !== '' && <span>{text}</span>}
       {className === 'done' && <Icon name="check" />}

@@ -126,7 +126,7 @@ describe('a permission request', () => {
     await card.getByRole('button', { name: 'Allow once' }).click();
     await tab.sees('The build is done.');
     await card.waitFor({ state: 'detached' });
-    await tab.page.getByText('Allowed by operator').or(tab.page.locator('.request-row', { hasText: 'Allowed' })).first().waitFor();
+    await tab.page.locator('.outcome.done', { hasText: 'Allowed by operator' }).waitFor();
     await tab.check();
   });
 

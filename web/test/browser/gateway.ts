@@ -34,7 +34,7 @@ export class Gateway {
       },
     });
     this.child = child;
-    const lines = createInterface({ input: child.stdout });
+    const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
     const first = await new Promise<string>((resolve, reject) => {
       lines.once('line', resolve);
       child.once('exit', () => reject(new Error(`the gateway does not start:\n${readFileSync(this.file('log'), 'utf8')}`)));

@@ -102,6 +102,13 @@ export class Tab {
     return (await this.transcript()).split(text).length - 1;
   }
 
+  /** Opens all rows that have nodes. */
+  async openFolds(): Promise<void> {
+    await this.page.evaluate(() => {
+      for (const line of document.querySelectorAll<HTMLButtonElement>('.fold-line[aria-expanded="false"]')) line.click();
+    });
+  }
+
   /** Waits for the end of the running turn. */
   async idle(): Promise<void> {
     await this.page.locator('.turn-state.working, .pulse, .composer .stop').waitFor({ state: 'detached' });

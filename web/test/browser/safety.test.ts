@@ -34,13 +34,13 @@ describe('hostile text', () => {
     await tab.conversation(id);
     await tab.write(ATTACKS);
     await tab.page.locator('.decision').waitFor();
-    for (const fold of await tab.page.locator('.fold-line[aria-expanded="false"]').all()) await fold.click();
+    await tab.openFolds();
     await tab.page.getByRole('button', { name: 'Allow once' }).click();
     const question = tab.page.locator('.decision.question');
     await question.locator('input[type="radio"]').first().check();
     await question.getByRole('button', { name: 'Answer' }).click();
     await tab.page.locator('.turn-end').last().waitFor();
-    for (const fold of await tab.page.locator('.fold-line[aria-expanded="false"]').all()) await fold.click();
+    await tab.openFolds();
     await tab.page.waitForLoadState('networkidle');
     expect(await isHacked()).toBeUndefined();
     const found = await tab.page.evaluate(() => ({
@@ -94,9 +94,7 @@ describe('every state has no findings of axe', () => {
         tab = await Tab.open(browser, gateway, view);
         await tab.conversation(id);
         await tab.page.locator(wait).first().waitFor();
-        if (open === true) {
-          for (const fold of await tab.page.locator('.fold-line[aria-expanded="false"]').all()) await fold.click();
-        }
+        if (open === true) await tab.openFolds();
         expect(await tab.axe()).toEqual([]);
         await tab.check();
         await tab.context.close();

@@ -35,9 +35,6 @@ const conversation = (script: string, title: string, text: string, ends = true) 
   return `#/c/${id}`;
 };
 
-const openFolds = async (tab: Tab) => {
-  for (const fold of await tab.page.locator('.fold-line[aria-expanded="false"]').all()) await fold.click();
-};
 
 const SHOTS: Shot[] = [
   { name: 'signin', hash: async () => '', wait: '.sign-in', signedOut: true },
@@ -45,7 +42,7 @@ const SHOTS: Shot[] = [
   { name: 'work', hash: conversation('work', 'Fix the header parser', 'The test `header_at_end` fails. Please find out why and fix it.'), wait: '.turn-end' },
   {
     name: 'work-open', hash: conversation('work', 'Fix the header parser', 'The test `header_at_end` fails. Please find out why and fix it.'), wait: '.turn-end',
-    prepare: async (tab) => { await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; }); await openFolds(tab); await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = 0; }); },
+    prepare: async (tab) => { await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; }); await tab.openFolds(); await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = 0; }); },
   },
   { name: 'running', hash: conversation('hang', 'Explain the build', 'Explain the build, step by step.', false), wait: '.pulse' },
   { name: 'planning', hash: conversation('planning', 'Four steps', 'Do the four steps.', false), wait: '.current-plan', prepare: async (tab) => tab.page.locator('.plan-line').click() },
@@ -53,7 +50,7 @@ const SHOTS: Shot[] = [
   { name: 'permission-edit', hash: conversation('askedit', 'Edit the parser', 'Fix the comparison in header.rs.', false), wait: '.decision .diff-line' },
   { name: 'question', hash: conversation('question', 'Choose a database', 'Set up the storage.', false), wait: '.decision.question' },
   { name: 'failed', hash: conversation('fail', 'A request that fails', 'Try this.'), wait: '.failure' },
-  { name: 'huge', hash: conversation('huge', 'Huge outputs', 'Show me the log.'), wait: '.turn-end', prepare: openFolds },
+  { name: 'huge', hash: conversation('huge', 'Huge outputs', 'Show me the log.'), wait: '.turn-end', prepare: (tab) => tab.openFolds() },
   { name: 'words', hash: conversation('words', `A title ${'without-an-end-'.repeat(8)}`, 'w'.repeat(300)), wait: '.turn-end' },
   { name: 'rtl', hash: conversation('rtl', 'שיחה בעברית', 'למה הבדיקה נכשלת? הקובץ הוא src/header.rs'), wait: '.turn-end' },
   { name: 'usage', hash: async () => '#/usage', wait: '.days' },
