@@ -12,6 +12,7 @@ mod install;
 mod install_clis;
 mod latency;
 mod load;
+mod page;
 mod size;
 mod soak;
 mod test;
@@ -56,6 +57,8 @@ enum Command {
     Latency(latency::Args),
     /// Start hundreds of runs in one process, and measure the resources of each
     Load(load::Args),
+    Page(page::Args),
+    PageShots(page::ShotsArgs),
     Fuzz(fuzz::Args),
     Soak(soak::Args),
     /// Build the command, and compare its size and its number of crates with their bounds
@@ -88,6 +91,8 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Bench(args) => bench::run(args)?,
         Command::Latency(args) => latency::run(args)?,
         Command::Load(args) => load::run(args)?,
+        Command::Page(args) => page::run(args)?,
+        Command::PageShots(args) => page::shots(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
         Command::Soak(args) => soak::run(args)?,
         Command::Size => size::run()?,

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use crate::bench;
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
+use crate::page;
 use crate::size;
 use crate::tidy;
 use crate::tools::{MACOS, Tools};
@@ -39,6 +40,8 @@ enum Action {
     /// The checks of the source text.
     Tidy,
     InstallClis,
+    /// The web page: its committed files and its tests.
+    Page,
     /// The number of instructions, against the baseline.
     Instructions,
     /// The size of the command, and the number of its crates.
@@ -70,6 +73,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
             Action::Count(command) => run_tests(command, &mut totals),
             Action::Tidy => tidy::check_against_baseline(),
             Action::InstallClis => install_clis::run(),
+            Action::Page => page::check(&mut totals),
             Action::Instructions => bench::check_counts(),
             Action::Size => size::run(),
             Action::Skip(why) => {
@@ -108,6 +112,7 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     if !tools.nextest {
         checks.push(check("survival", Action::Count(survival(tools, Column::Fake))));
     }
+    checks.push(check("web page", web_page(scope)));
     checks.push(check("agent CLIs", Action::InstallClis));
     checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
     // A release build takes minutes, and the counts depend on the compiler. Both are for the machine of a developer.
@@ -128,6 +133,14 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         },
     ));
     checks
+}
+
+/// Checks the web page. A run of CI without a browser fails when it gets there.
+fn web_page(scope: Scope) -> Action {
+    if scope != Scope::Ci && page::missing().is_some() {
+        return Action::Skip("skipped: Chromium is not installed (`cargo xtask page --check` says how to get it)");
+    }
+    Action::Page
 }
 
 /// Checks the shipped crates for macOS.

@@ -42,7 +42,7 @@ function renderBlock(token: Token, isOpen: boolean): ComponentChildren {
     case 'paragraph':
       return <p dir="auto">{inline((token as Tokens.Paragraph).tokens)}</p>;
     case 'blockquote':
-      return <blockquote dir="auto">{blocks((token as Tokens.Blockquote).tokens, isOpen)}</blockquote>;
+      return <blockquote dir={directionOf(token.raw)}>{blocks((token as Tokens.Blockquote).tokens, isOpen)}</blockquote>;
     case 'list':
       return list(token as Tokens.List, isOpen);
     case 'code':
@@ -64,10 +64,15 @@ function blocks(tokens: Token[], isOpen: boolean): ComponentChildren {
   return tokens.map((token, index) => renderBlock(token, isOpen && index === tokens.length - 1));
 }
 
-/** The headings of an answer are below those of the page. */
+/** Returns the direction of the first letter. `auto` does not look into blocks that have a direction of their own. */
+function directionOf(text: string): 'ltr' | 'rtl' {
+  const letter = /\p{L}/u.exec(text)?.[0] ?? '';
+  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? 'rtl' : 'ltr';
+}
+
+/** An answer may start with any level, so all of its headings have the one below the page's. Their size shows the level. */
 function heading({ depth, tokens }: Tokens.Heading): VNode {
-  const Tag = `h${Math.min(6, depth + 2)}` as 'h3';
-  return <Tag class={`heading-${depth}`} dir="auto">{inline(tokens)}</Tag>;
+  return <h2 class={`heading-${depth}`} dir="auto">{inline(tokens)}</h2>;
 }
 
 function list(token: Tokens.List, isOpen: boolean): VNode {
@@ -80,7 +85,8 @@ function list(token: Tokens.List, isOpen: boolean): VNode {
       </li>
     );
   });
-  return token.ordered ? <ol start={Number(token.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+  const direction = directionOf(token.raw);
+  return token.ordered ? <ol start={Number(token.start) || 1} dir={direction}>{items}</ol> : <ul dir={direction}>{items}</ul>;
 }
 
 function table(token: Tokens.Table): VNode {

@@ -13,9 +13,13 @@ import { onFrame } from './frames';
 import { type LogState, type Request, type Turn, emptyLog, isEnded, logAfter, openRequests, turnsOf } from './model';
 import { reduceAll } from './reduce';
 import { questionOf, requestOf } from './requests';
+import { StreamSlot } from './slot';
 
 /** The number of events that are loaded at once. */
 export const WINDOW = 3_000;
+
+/** How long a visible tab waits before it takes a connection from another one. */
+const SLOT_WAIT_MS = 10_000;
 
 /** A message that is accepted and not in the loaded log yet. */
 export interface SentMessage {
@@ -44,8 +48,10 @@ export class OpenConversation {
   private events: LogEvent[] = [];
   private waiting: LogEvent[] = [];
   private target = 0;
+  private isOpening = false;
   private readonly closing = new AbortController();
   private readonly follower: Follower;
+  private readonly slot = new StreamSlot(() => this.lostSlot());
 
   constructor(readonly id: string) {
     this.follower = new Follower({
@@ -89,6 +95,9 @@ export class OpenConversation {
   });
 
   async open(): Promise<void> {
+    if (this.isOpening) return;
+    this.isOpening = true;
+    void this.slot.take();
     try {
       const details = await api.getConversation(this.id);
       if (this.closing.signal.aborted) return;
@@ -96,21 +105,34 @@ export class OpenConversation {
       this.restart(details);
     } catch (error) {
       this.problem.value = asProblem(error);
+    } finally {
+      this.isOpening = false;
     }
   }
 
   close(): void {
     this.closing.abort();
     this.follower.close();
+    this.slot.free();
   }
 
   /** Stops following while nobody looks. */
   pause(): void {
     this.follower.close();
+    this.slot.free();
+  }
+
+  /** Another tab has the connection now. A tab that is visible beside it takes one back a little later. */
+  private lostSlot(): void {
+    this.follower.close();
+    setTimeout(() => {
+      if (document.visibilityState === 'visible' && !this.closing.signal.aborted) this.wake();
+    }, SLOT_WAIT_MS);
   }
 
   /** Follows again, or replaces a connection that was silent. */
   wake(): void {
+    void this.slot.take();
     if (this.problem.value !== undefined || this.details.value === undefined) void this.retryOpen();
     else if (this.follower.isClosed) this.follower.open();
     else this.follower.refresh();

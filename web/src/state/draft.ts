@@ -128,7 +128,7 @@ export class TurnDraft {
       case 'tool_result':
         return this.finishTool(event);
       case 'plan':
-        return this.setPlan(event);
+        return this.setPlan(event, list(event, 'entries'));
       case 'init':
         this.turn.model = optionalText(event, 'model') ?? this.turn.model;
         return;
@@ -175,6 +175,12 @@ export class TurnDraft {
   }
 
   private addTool(event: LogEvent): void {
+    const todos = list(object(event, 'input'), 'todos');
+    if (text(event, 'toolName') === 'TodoWrite' && todos.length > 0) {
+      // The to-do list of Claude Code is a tool of its own.
+      this.setPlan(event, todos);
+      return;
+    }
     const tool: ToolBlock = {
       kind: 'tool',
       key: `b${event.seq}`,
@@ -217,8 +223,8 @@ export class TurnDraft {
     }
   }
 
-  private setPlan(event: LogEvent): void {
-    const entries: PlanEntry[] = list(event, 'entries').map((entry) => {
+  private setPlan(event: LogEvent, steps: unknown[]): void {
+    const entries: PlanEntry[] = steps.map((entry) => {
       const fields = asObject(entry);
       return { content: text(fields, 'content'), status: text(fields, 'status') };
     });

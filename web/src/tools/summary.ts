@@ -25,8 +25,6 @@ const VERBS: Record<string, [string, string]> = {
 /** Tools of agents whose effect the page shows in another place. */
 const SPECIAL: Record<string, Pick<ToolSummary, 'icon' | 'verb'>> = {
   AskUserQuestion: { icon: 'question', verb: 'Asked' },
-  TodoWrite: { icon: 'plan', verb: 'Changed the plan' },
-  update_plan: { icon: 'plan', verb: 'Changed the plan' },
 };
 
 /** The arguments that name what a call is about, the best first. */

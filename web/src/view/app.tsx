@@ -23,7 +23,7 @@ export function App() {
   return (
     <>
       {session.value === null && <SignIn />}
-      <div class="shell" data-sidebar={isSidebarOpen.value ? 'open' : undefined} inert={session.value === null}>
+      <div class="shell" data-sidebar={isSidebarOpen.value ? 'open' : undefined} inert={session.value === null || isHelpOpen.value}>
         <a class="skip-link" href="#composer" onClick={skipToComposer}>Skip to the message field</a>
         <Sidebar />
         {isSidebarOpen.value && <div class="scrim" onClick={() => { isSidebarOpen.value = false; }} />}

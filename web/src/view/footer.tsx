@@ -68,11 +68,18 @@ function Failure({ turn }: { turn: Turn }) {
     <div class="failure" role="group" aria-label="Error">
       <Icon name="warning" />
       <div>
-        <strong>{turn.error?.code ?? 'The turn failed'}</strong>
+        <strong>{nameOf(turn.error?.code)}</strong>{turn.error !== undefined && <span class="muted failure-code">{turn.error.code}</span>}
         {turn.error?.message !== undefined && turn.error.message !== '' && <div class="failure-text" dir="auto">{turn.error.message}</div>}
       </div>
     </div>
   );
+}
+
+/** Returns a code as words: `RATE_LIMIT` is "Rate limit". */
+function nameOf(code: string | undefined): string {
+  if (code === undefined || code === '') return 'The turn failed';
+  const words = code.toLowerCase().replaceAll('_', ' ');
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
 function Usage({ turn }: { turn: Turn }) {

@@ -100,7 +100,7 @@ function ModelField({ model, onChange }: { model: string; onChange: (model: stri
   };
   if (!isEditing.value) {
     return (
-      <button type="button" class="choice" aria-label={`Model: ${model === '' ? 'default' : model}`} onClick={() => { isEditing.value = true; }}>
+      <button type="button" class="choice" aria-label={model === '' ? undefined : `Model: ${model}`} onClick={() => { isEditing.value = true; }}>
         <bdi>{model === '' ? 'Default model' : model}</bdi>
       </button>
     );

@@ -107,7 +107,7 @@ function Days({ items, days }: { items: UsageItem[]; days: number }) {
         {all.map(({ day, usage }, index) => {
           const height = (weight(usage, hasCost) / most) * 96;
           return (
-            <rect x={index * 10 + 1.5} y={100 - Math.max(height, 1)} width={7} height={Math.max(height, 1)} class={height > 0 ? 'bar-full' : 'bar-empty'}>
+            <rect x={index * 10 + 1.5} y={100 - Math.max(height, 2)} width={7} height={Math.max(height, 2)} class={height > 0 ? 'bar-full' : 'bar-empty'}>
               <title>{`${day}: ${text(usage)}`}</title>
             </rect>
           );

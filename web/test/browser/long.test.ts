@@ -66,7 +66,7 @@ it('a conversation of 100,000 events opens at its end, scrolls without long task
     new PerformanceObserver((list) => tasks.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: 'longtask', buffered: true });
   });
   await tab.conversation(id);
-  await tab.sees('Message 999');
+  await tab.sees(/in turn 999/);
   await until(() => tab.page.evaluate(() => {
     const view = document.querySelector('.transcript');
     return view !== null && view.scrollHeight - view.scrollTop - view.clientHeight < 2;

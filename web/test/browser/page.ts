@@ -95,7 +95,13 @@ export class Tab {
 
   /** Returns the text of the transcript. */
   async transcript(): Promise<string> {
+    await this.settled();
     return this.page.locator('.transcript').innerText();
+  }
+
+  /** Waits until all rows have their place: a windowed list measures a row before it shows it. */
+  async settled(): Promise<void> {
+    await this.page.waitForFunction(() => [...document.querySelectorAll('.row')].every((row) => getComputedStyle(row).visibility === 'visible'));
   }
 
   async count(text: string): Promise<number> {
@@ -132,6 +138,7 @@ export class Tab {
 
   /** Returns what axe finds, and what it cannot decide besides contrast over images. */
   async axe(): Promise<string[]> {
+    await this.settled();
     await this.page.evaluate(axeSource);
     return this.page.evaluate(async () => {
       const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];

@@ -41,7 +41,7 @@ describe('hostile text', () => {
     await question.getByRole('button', { name: 'Answer' }).click();
     await tab.page.locator('.turn-end').last().waitFor();
     await tab.openFolds();
-    await tab.page.waitForLoadState('networkidle');
+    await tab.settled();
     expect(await isHacked()).toBeUndefined();
     const found = await tab.page.evaluate(() => ({
       elements: document.querySelectorAll('.main :is(script, iframe, style, object, embed, base)').length,
@@ -59,7 +59,7 @@ describe('hostile text', () => {
     await tab.goto(`#/c/${encodeURIComponent('<img src=x onerror=window.hacked=1>')}`);
     await tab.page.getByRole('heading').first().waitFor();
     await tab.goto('#/operate/%3Cscript%3E?state=%3Cimg%3E');
-    await tab.page.locator('#search').fill('<img src=x onerror=window.hacked=1>');
+    await tab.page.locator('#search').fill('<img src=nowhere onerror=window.hacked=1>');
     await tab.page.getByText('No conversation matches.').waitFor();
     expect(await isHacked()).toBeUndefined();
     expect(tab.problems).toEqual([]);
