@@ -24,7 +24,7 @@ export function App() {
     <>
       {session.value === null && <SignIn />}
       <div class="shell" data-sidebar={isSidebarOpen.value ? 'open' : undefined} inert={session.value === null || isHelpOpen.value}>
-        <a class="skip-link" href="#composer" onClick={skipToComposer}>Skip to the message field</a>
+        {hasComposer() && <a class="skip-link" href="#composer" onClick={skipToComposer}>Skip to the message field</a>}
         <Sidebar />
         {isSidebarOpen.value && <div class="scrim" onClick={() => { isSidebarOpen.value = false; }} />}
         <div class="main">
@@ -37,6 +37,10 @@ export function App() {
       <div class="off-screen" role="status" aria-live="polite">{announcement.value}</div>
     </>
   );
+}
+
+function hasComposer(): boolean {
+  return (route.value.name === 'new' || route.value.name === 'conversation') && current.value?.problem.value === undefined;
 }
 
 function skipToComposer(event: Event): void {

@@ -43,7 +43,9 @@ describe('a gateway that is killed', () => {
     const before = await tab.transcript();
     await tab.page.reload();
     await tab.page.locator('.turn-end').waitFor();
-    expect(await tab.transcript()).toBe(before);
+    const after = await tab.transcript();
+    if (after !== before) console.log(await tab.page.locator('.row-footer').innerHTML(), await tab.transcript());
+    expect(after).toBe(before);
     expect(SECOND_HALF).not.toBe('');
     await tab.check();
   });
@@ -174,6 +176,7 @@ describe('a connection', () => {
     const tabs = [tab];
     for (let index = 0; index < 7; index += 1) tabs.push(await tab.another());
     for (const one of tabs) {
+      await one.page.bringToFront();
       await one.conversation(id);
       await one.sees('You said: for all tabs');
     }
