@@ -82,12 +82,12 @@ function RequestRow({ requestId }: { requestId: string }) {
   const request = scope?.open.log.value.requests[requestId];
   if (request === undefined) return null;
   const { answer, isQuestion } = request;
-  // The line of the tool call shows it.
-  if (request.toolId !== undefined && (answer === undefined || answer.decision.startsWith('allow'))) return null;
+  // An open request is above the composer. The line of its tool call shows that it was allowed.
+  if (answer === undefined || (request.toolId !== undefined && answer.decision.startsWith('allow'))) return null;
   const subject = isQuestion ? request.questions.map((question) => question.text).join(' ') : request.toolName;
-  const outcome = answer === undefined ? 'Waits for an answer' : outcomeText(answer, isQuestion);
-  const isDenied = answer !== undefined && !['allow', 'allow_always'].includes(answer.decision);
-  const reply = answer?.message === undefined ? '' : isQuestion ? answersText(answer.message) : answer.message;
+  const outcome = outcomeText(answer, isQuestion);
+  const isDenied = !['allow', 'allow_always'].includes(answer.decision);
+  const reply = answer.message === undefined ? '' : isQuestion ? answersText(answer.message) : answer.message;
   return (
     <div class={`request-row ${isDenied ? 'denied' : ''}`} data-block tabIndex={-1}>
       <Icon name={isQuestion ? 'question' : 'shield'} />

@@ -80,6 +80,8 @@ export class RowBuilder {
       case 'thinking':
         return [{ type: 'thinking', key: block.key, block, isRunning: !isClosed }];
       case 'tool':
+        // A question is shown as such.
+        if (block.name === 'AskUserQuestion' && block.result?.isError !== true) return [];
         return [{ type: 'tool', key: block.key, block }];
       case 'plan':
         return [{ type: 'plan', key: block.key, block }];

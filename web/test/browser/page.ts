@@ -26,6 +26,8 @@ export interface OpenOptions {
   height?: number;
   dark?: boolean;
   touch?: boolean;
+  /** Scroll bars lie above the content, as on a phone. */
+  mobile?: boolean;
   signedOut?: boolean;
 }
 
@@ -53,6 +55,7 @@ export class Tab {
       colorScheme: options.dark === true ? 'dark' : 'light',
       reducedMotion: 'reduce',
       hasTouch: options.touch,
+      isMobile: options.mobile,
       permissions: ['clipboard-read', 'clipboard-write'],
       baseURL: gateway.url,
     });

@@ -7,17 +7,17 @@ import { afterAll, beforeAll, it } from 'vitest';
 import type { Browser } from 'playwright-core';
 
 import { Gateway } from './gateway';
-import { Tab, launch } from './page';
+import { type OpenOptions, Tab, launch } from './page';
 
 const TARGET = process.env['PAGE_SHOTS'] ?? 'shots';
 const ONLY = process.env['PAGE_SHOTS_ONLY']?.split(',');
 
-const VIEWS = [
+const VIEWS: ({ name: string } & OpenOptions)[] = [
   { name: 'wide-light', width: 1280, height: 860, dark: false },
   { name: 'wide-dark', width: 1280, height: 860, dark: true },
   { name: 'tablet-light', width: 820, height: 1100, dark: false },
-  { name: 'phone-light', width: 390, height: 844, dark: false },
-  { name: 'phone-dark', width: 390, height: 844, dark: true },
+  { name: 'phone-light', width: 390, height: 844, dark: false, mobile: true, touch: true },
+  { name: 'phone-dark', width: 390, height: 844, dark: true, mobile: true, touch: true },
 ];
 
 interface Shot {
@@ -43,6 +43,14 @@ const SHOTS: Shot[] = [
   {
     name: 'work-open', hash: conversation('work', 'Fix the header parser', 'The test `header_at_end` fails. Please find out why and fix it.'), wait: '.turn-end',
     prepare: async (tab) => { await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; }); await tab.openFolds(); await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = 0; }); },
+  },
+  {
+    name: 'readme', hash: conversation('readme', 'Fix the header parser', 'The test `header_at_end` fails. Please find out why and fix it.'), wait: '.turn-end',
+    prepare: async (tab) => {
+      await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; });
+      await tab.page.locator('.fold-line', { hasText: 'Edited' }).click();
+      await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = 0; });
+    },
   },
   { name: 'running', hash: conversation('hang', 'Explain the build', 'Explain the build, step by step.', false), wait: '.pulse' },
   { name: 'planning', hash: conversation('planning', 'Four steps', 'Do the four steps.', false), wait: '.current-plan', prepare: async (tab) => tab.page.locator('.plan-line').click() },
