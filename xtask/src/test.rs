@@ -14,6 +14,7 @@ use crate::bench;
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
 use crate::page;
+use crate::python;
 use crate::size;
 use crate::tidy;
 use crate::tools::{MACOS, Tools};
@@ -40,6 +41,7 @@ enum Action {
     /// The checks of the source text.
     Tidy,
     InstallClis,
+    InstallPython,
     /// The web page: its committed files and its tests.
     Page,
     /// The number of instructions, against the baseline.
@@ -73,6 +75,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
             Action::Count(command) => run_tests(command, &mut totals),
             Action::Tidy => tidy::check_against_baseline(),
             Action::InstallClis => install_clis::run(),
+            Action::InstallPython => python::install_for_tests(),
             Action::Page => page::check(&mut totals),
             Action::Instructions => bench::check_counts(),
             Action::Size => size::run(),
@@ -114,6 +117,8 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     }
     checks.push(check("web page", web_page(scope)));
     checks.push(check("agent CLIs", Action::InstallClis));
+    let left_out = Action::Skip("skipped, with the tests that need it: TEAMSTER_WITHOUT_PYTHON is set");
+    checks.push(check("Python clients", if python::is_left_out() { left_out } else { Action::InstallPython }));
     checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
     // A release build takes minutes, and the counts depend on the compiler. Both are for the machine of a developer.
     if scope == Scope::Full {

@@ -21,6 +21,9 @@ pub enum GatewayEvent {
         /// The schedule that has sent it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schedule_id: Option<String>,
+        /// Whether the agent has created this schedule: the text is that of the agent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_agent: bool,
     },
     /// The message of a waiting turn was replaced.
     TurnEdited {
@@ -36,7 +39,7 @@ pub enum GatewayEvent {
         /// The worker that runs it.
         worker: String,
     },
-    /// The message of another turn went into the running turn.
+    /// The agent has taken the message of this turn into the running turn.
     TurnJoined {
         /// The turn that runs.
         into: String,
@@ -49,6 +52,11 @@ pub enum GatewayEvent {
         delay_ms: u64,
         /// The code of the failure.
         code: String,
+    },
+    /// The gateway was stopped while the attempt ran. The next start decides how the turn continues.
+    TurnInterrupted {
+        /// The number of the attempt.
+        attempt: u32,
     },
     /// The conversation waits for the end of a rate limit.
     TurnPaused {
@@ -157,6 +165,7 @@ impl GatewayEvent {
             Self::TurnStarted { .. } => "turn_started",
             Self::TurnJoined { .. } => "turn_joined",
             Self::TurnRetrying { .. } => "turn_retrying",
+            Self::TurnInterrupted { .. } => "turn_interrupted",
             Self::TurnPaused { .. } => "turn_paused",
             Self::TurnResumed => "turn_resumed",
             Self::TurnFinished { .. } => "turn_finished",

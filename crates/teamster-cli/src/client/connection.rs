@@ -1,6 +1,7 @@
 //! Where the gateway is, its token, and calls of its API.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,13 +31,17 @@ pub(crate) struct ServerArgs {
     /// Use the gateway at this URL, by default the one on this machine
     ///
     /// The variable `TEAMSTER_SERVER` sets it too. The token is that of `TEAMSTER_TOKEN`, or of the data directory of the
-    /// gateway on this machine.
+    /// gateway on this machine. The token of a default data directory is sent to this machine only.
     #[arg(long, value_name = "URL", global = true, value_hint = ValueHint::Url)]
     pub(super) server: Option<String>,
 
     /// Read the token in this data directory of a gateway
     #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath, hide_short_help = true)]
     pub(super) data_dir: Option<PathBuf>,
+
+    /// Permit http to another machine: others can read the token
+    #[arg(long, global = true, hide_short_help = true)]
+    pub(super) insecure: bool,
 }
 
 /// Why a command failed.
@@ -46,6 +51,8 @@ pub(crate) enum ClientError {
     Usage(String),
     #[error("there is no token: cannot read {}: {source}", file.to_string_lossy())]
     NoToken { file: PathBuf, source: io::Error },
+    #[error("there is no token for {server}: the token of this machine's gateway is not sent to another machine")]
+    NoTokenFor { server: String },
     #[error("cannot reach the gateway at {server}: {source}")]
     Unreachable { server: String, source: reqwest::Error },
     #[error("{detail}")]
@@ -62,7 +69,9 @@ impl ClientError {
     /// Returns what the user can do.
     pub(super) fn hint(&self) -> Option<Printable> {
         match self {
-            Self::NoToken { .. } => Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into()),
+            Self::NoToken { .. } | Self::NoTokenFor { .. } => {
+                Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into())
+            }
             Self::Unreachable { .. } => Some("start it: teamster serve; or name it with --server URL".into()),
             Self::Refused { status: 401, .. } => {
                 Some(printable!("set {} to a token of this gateway", variables::GATEWAY_TOKEN))
@@ -111,6 +120,12 @@ impl Connection {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(invalid("it must begin with http:// or https://".to_owned()));
         }
+        let is_here = is_loopback(&url);
+        if url.scheme() == "http" && !is_here && !args.insecure {
+            let problem =
+                "http sends the token in clear text to another machine: use https, or --insecure to permit it";
+            return Err(invalid(problem.to_owned()));
+        }
         // The paths of the API are appended.
         if !url.path().ends_with('/') {
             let path = format!("{}/", url.path());
@@ -118,13 +133,15 @@ impl Connection {
         }
         let token = match set(variables::GATEWAY_TOKEN) {
             Some(token) => token.trim().to_owned(),
+            None if !is_here && args.data_dir.is_none() => return Err(ClientError::NoTokenFor { server }),
             None => stored_token(args)?,
         };
         // An error means that another provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
-        let client =
-            Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
-        let client = client.map_err(|source| ClientError::Unreachable { server: server.clone(), source })?;
+        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none());
+        // A proxy for other machines would get the token.
+        let client = if is_here { client.no_proxy() } else { client };
+        let client = client.build().map_err(|source| ClientError::Unreachable { server: server.clone(), source })?;
         Ok(Self { client, server: url, token })
     }
 
@@ -197,6 +214,13 @@ impl Connection {
     }
 }
 
+/// Returns whether a URL names this machine by a loopback address.
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
+}
+
 fn stored_token(args: &ServerArgs) -> Result<String, ClientError> {
     let directory = args
         .data_dir
@@ -209,4 +233,28 @@ fn stored_token(args: &ServerArgs) -> Result<String, ClientError> {
     };
     data_dir::read_token(&directory)
         .map_err(|source| ClientError::NoToken { file: data_dir::token_file(&directory), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_are_this_machine() {
+        for (url, expected) in [
+            ("http://127.0.0.1:4780", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:1", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("https://localhost", true),
+            ("http://localhost.example.org", false),
+            ("http://127.0.0.1.example.org", false),
+            ("http://0.0.0.0", false),
+            ("http://192.168.1.2", false),
+            ("http://user@agents.example.org", false),
+            ("http://127.0.0.1@agents.example.org", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
 }

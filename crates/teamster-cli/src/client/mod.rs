@@ -64,7 +64,7 @@ fn report(error: &ClientError) -> u8 {
     }
     write_error(&mut anstream::stderr(), &Printable::error(error), error.hint().as_ref());
     match error {
-        ClientError::NoToken { .. } | ClientError::Usage(_) => exit::USAGE,
+        ClientError::NoToken { .. } | ClientError::NoTokenFor { .. } | ClientError::Usage(_) => exit::USAGE,
         _ => exit::FAILURE,
     }
 }

@@ -18,7 +18,7 @@ const CAUTION: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) enum Access<'a> {
     /// With the token of the variable.
     Fixed,
-    /// With this new token, which is in the file.
+    /// With this new token, which is in the file. It is shown on a terminal only.
     Created { secret: &'a str, file: &'a Path },
     /// With the token in the file.
     File(&'a Path),

@@ -74,6 +74,10 @@ pub(crate) fn inspect(
     default_agent: fn() -> &'static str,
 ) -> (ServeValues, Vec<ConfigError>) {
     let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
-    let problems = plan::plan(&values, &SystemInputs).err().unwrap_or_default();
+    let mut problems = plan::plan(&values, &SystemInputs).err().unwrap_or_default();
+    if !values.values.contains_key("directory") {
+        // The default depends on where the gateway will be started.
+        problems.retain(|problem| !problem.to_string().starts_with("serve.directory: "));
+    }
     (values, problems)
 }

@@ -21,6 +21,7 @@ use super::greeting::{self, Access};
 use super::plan::{ServePlan, check_agent};
 use crate::exit;
 use crate::path_text::home_relative;
+use crate::plan::{Inputs as _, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::signals::Signals;
@@ -66,6 +67,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(signals) => signals,
         Err(error) => return fail(&Printable::error(&error)),
     };
+    protect_memory();
     let agent = match ready_agent(&mut plan).await {
         Ok(agent) => agent,
         Err(code) => return code,
@@ -130,8 +132,11 @@ async fn start(
     let server = tokio::spawn(server.serve(app, options, gateway.stopping().clone()));
     let access = match &token {
         None => Access::Fixed,
-        Some(FirstToken::Created { secret, file }) => Access::Created { secret: secret.expose(), file },
-        Some(FirstToken::Exists { file }) => Access::File(file),
+        // The output of a service is a log, which others read.
+        Some(FirstToken::Created { secret, file }) if SystemInputs.stdout_is_terminal() => {
+            Access::Created { secret: secret.expose(), file }
+        }
+        Some(FirstToken::Created { file, .. } | FirstToken::Exists { file }) => Access::File(file),
     };
     // A closed standard output is no reason to stop.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);
@@ -161,6 +166,15 @@ async fn until_stopped(signals: &mut Signals, started: Started, timeout: Duratio
     }
 }
 
+/// Keeps other processes of this user, such as agents, from reading the memory and the environment of the gateway, which have
+/// its secrets.
+fn protect_memory() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "processes of this user can read the memory of the gateway");
+    }
+}
+
 async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
     match check_agent(plan).await {
         Ok((agent, warnings)) => {
@@ -174,4 +188,16 @@ async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
 fn fail(message: &Printable) -> u8 {
     write_error(&mut anstream::stderr(), message, None);
     exit::FAILURE
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::{DumpableBehavior, dumpable_behavior, set_dumpable_behavior};
+
+    #[test]
+    fn other_processes_cannot_read_the_memory_of_the_gateway() {
+        super::protect_memory();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+        set_dumpable_behavior(DumpableBehavior::Dumpable).unwrap();
+    }
 }

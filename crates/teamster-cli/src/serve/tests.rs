@@ -84,6 +84,7 @@ fn each_problem_names_its_origin() {
     /home/.config/teamster/config.toml:5: serve.timing.lease: it must be at least 3s
     environment variable AGENT_BACKEND: unknown agent "claud"; did you mean "claude"?; valid are: acp, claude, codex, gemini, opencode
     /home/.config/teamster/config.toml:7: serve.rules.0.agent: unknown agent "codx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
+    /home/.config/teamster/config.toml:3: serve.directory: agents would work in /, which contains the data directory /tmp/.local/share/teamster, and could read the operator's token and every conversation: start the gateway in another directory or set directory (WORKING_DIR), for example /work; or move the data with --data-dir
     "#);
     insta::assert_snapshot!(problems(&ServeArgs::default(), "[serve]\nlisten = 1\npermision = 'ask'\n", &[]), @r#"
     /home/.config/teamster/config.toml:2: serve.listen: invalid type: integer `1`, expected a string

@@ -9,9 +9,12 @@ use teamster_store::{
 };
 use uuid::Uuid;
 
-use crate::config::{ConversationSettings, Origin, TurnSettings, resolve};
+use crate::config::{ConversationSettings, Origin, Rule, TurnSettings, resolve, rule_for};
 use crate::engine::{ConversationChange, Gateway};
 use crate::error::GatewayError;
+
+/// The longest name of an agent or a model, in characters.
+const MAX_NAME: usize = 500;
 
 const NOTHING_HERE: &str = "There is no conversation here yet.";
 
@@ -78,13 +81,17 @@ impl Chat<'_> {
     async fn agent(&self, name: &str) -> Result<String, GatewayError> {
         let conversation = self.find_or_create().await?;
         if name.is_empty() {
-            let mut text = format!("The agent is {}. Available:", render::inline_code(&conversation.agent));
+            let settings: ConversationSettings = conversation.settings.to()?;
+            let agent = self.resolved(Some(&conversation.agent), &settings)?.agent;
+            let mut text = format!("The agent is {}. Available:", render::inline_code(&agent));
             for name in self.gateway.runtime().registry().names() {
                 // Writing to a text cannot fail.
                 _ = write!(text, " {}", render::inline_code(name));
             }
             return Ok(text);
         }
+        self.check_free("agent", |rule| rule.agent.as_deref())?;
+        check_name("agent", name)?;
         // A model belongs to its agent.
         let mut settings: ConversationSettings = conversation.settings.to()?;
         settings.model = None;
@@ -108,6 +115,8 @@ impl Chat<'_> {
                 None => "The agent uses its own default model.".to_owned(),
             });
         }
+        self.check_free("model", |rule| rule.model.as_deref())?;
+        check_name("model", name)?;
         settings.model = (name != "default").then(|| name.to_owned());
         let change = ConversationChange {
             settings: Some(settings),
@@ -116,6 +125,19 @@ impl Chat<'_> {
         };
         self.gateway.update_conversation(conversation.id, change).await?;
         Ok(format!("The model is {} from the next turn on.", render::inline_code(name)))
+    }
+
+    /// Refuses a selection that a rule has made.
+    fn check_free(&self, what: &str, of: impl Fn(&Rule) -> Option<&str>) -> Result<(), GatewayError> {
+        let ChatAddress { channel, chat, .. } = &self.address;
+        let rule = rule_for(self.gateway.config(), Origin { channel, chat, author: self.author });
+        match rule.and_then(of) {
+            Some(fixed) => {
+                let reason = format!("a rule of the operator selects the {what} here: {fixed}");
+                Err(GatewayError::Forbidden { reason })
+            }
+            None => Ok(()),
+        }
     }
 
     async fn restart(&self) -> Result<String, GatewayError> {
@@ -161,7 +183,7 @@ impl Chat<'_> {
             ConversationState::Waiting => "the agent waits for an answer",
             ConversationState::Paused => "paused until the end of a rate limit",
         };
-        let mut text = format!("- State: {state}\n- Agent: {}", render::inline_code(&conversation.agent));
+        let mut text = format!("- State: {state}\n- Agent: {}", render::inline_code(&resolved.agent));
         if let Some(model) = resolved.model {
             _ = write!(text, "\n- Model: {}", render::inline_code(&model));
         }
@@ -182,6 +204,13 @@ impl Chat<'_> {
         let total = sum(&mut rows.iter().map(|row| row.usage));
         Ok(format!("- Today: {}\n- In all: {}", usage_text(of_today), usage_text(total)))
     }
+}
+
+fn check_name(field: &'static str, name: &str) -> Result<(), GatewayError> {
+    if name.chars().count() <= MAX_NAME {
+        return Ok(());
+    }
+    Err(GatewayError::Invalid { field, problem: format!("must have at most {MAX_NAME} characters") })
 }
 
 fn usage_text(usage: Usage) -> String {

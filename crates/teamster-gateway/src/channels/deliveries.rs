@@ -14,6 +14,8 @@ use uuid::Uuid;
 use super::body::{Body, Meaning};
 use super::token::new_token;
 use super::wording;
+pub use super::wording::Choice;
+use crate::config::EVERYONE;
 use crate::error::GatewayError;
 
 /// Channels whose clients read the log: nothing is delivered to them.
@@ -30,19 +32,6 @@ pub struct Recipient<'a> {
     pub turn: Option<(TurnId, Epoch)>,
     /// The time.
     pub now: Timestamp,
-}
-
-/// A possible answer to a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The text on the button.
-    pub label: String,
-    /// What it decides.
-    pub decision: Decision,
-    /// The answer to a question, or a message for the agent.
-    pub message: Option<String>,
-    /// Whether the person writes the message.
-    pub takes_text: bool,
 }
 
 impl<'a> Recipient<'a> {
@@ -94,21 +83,26 @@ impl<'a> Recipient<'a> {
 }
 
 /// Shows that the turn runs, by a message that the answer or the failure replaces. Build it only for channels with edits.
-pub fn progress(to: &Recipient<'_>, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
-    to.delivery(to.shared_key("progress"), &Body::of(Content::Progress { text: text.to_owned() }))
+pub fn progress(to: &Recipient<'_>) -> Result<Vec<NewDelivery>, GatewayError> {
+    to.delivery(progress_key(to), &Body::of(Content::Progress { text: wording::WORKING.to_owned() }))
+}
+
+/// Returns the key of the message that the answer replaces.
+pub(super) fn progress_key(to: &Recipient<'_>) -> String {
+    to.shared_key("progress")
 }
 
 /// Shows the answer of a turn. An empty answer is shown as such: a chat never stays silent.
 pub fn answer(to: &Recipient<'_>, text: &str, session_id: Option<&str>) -> Result<Vec<NewDelivery>, GatewayError> {
     let text = if text.trim().is_empty() { wording::EMPTY_ANSWER } else { text };
     let content = Content::Answer { text: text.to_owned(), session_id: session_id.map(str::to_owned) };
-    to.delivery(to.key("answer"), &Body { replaces: Some(to.shared_key("progress")), ..Body::of(content) })
+    to.delivery(to.key("answer"), &Body { replaces: Some(progress_key(to)), ..Body::of(content) })
 }
 
 /// Shows that a turn has failed. `error` is for people, `code` for programs.
 pub fn failure(to: &Recipient<'_>, error: &str, code: &str) -> Result<Vec<NewDelivery>, GatewayError> {
     let content = Content::Failure { error: error.to_owned(), code: code.to_owned() };
-    to.delivery(to.key("failure"), &Body { replaces: Some(to.shared_key("progress")), ..Body::of(content) })
+    to.delivery(to.key("failure"), &Body { replaces: Some(progress_key(to)), ..Body::of(content) })
 }
 
 /// Shows a notice in Markdown. `name` distinguishes it from the other notices of the turn or conversation; it is ASCII.
@@ -153,13 +147,25 @@ pub fn prompt(
     to.delivery(to.shared_key(&prompt_kind(request)), &Body { meanings, ..Body::of(content) })
 }
 
-/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny.
+/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny. If none of the
+/// approvers is in the chat, it has no answers and names where it can be answered.
 pub fn permission_prompt(
     to: &Recipient<'_>,
     id: PermissionId,
     request: &PermissionRequest,
+    approvers: &[String],
 ) -> Result<Vec<NewDelivery>, GatewayError> {
+    if !is_answered_in(to.address, approvers) {
+        let text = format!("{}\n\n{}", wording::permission(request), wording::answered_elsewhere(id));
+        return prompt(to, id, &text, &[]);
+    }
     prompt(to, id, &wording::permission(request), &wording::permission_choices(request))
+}
+
+/// Returns whether a member of the chat may be an approver.
+fn is_answered_in(address: &ChatAddress, approvers: &[String]) -> bool {
+    let channel = |id: &str| id.split_once(':').is_some_and(|(channel, _)| channel == address.channel);
+    approvers.iter().any(|id| id == EVERYONE || channel(id))
 }
 
 /// Shows a question of the agent, with a button for each option.

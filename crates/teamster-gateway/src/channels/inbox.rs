@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use teamster_channel::{
-    Author, Channel, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, Place, PromptAnswer,
+    Address, Author, Channel, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, PromptAnswer,
     PromptDecision, Receipt,
 };
 use teamster_store::{ChatAddress, DeliveryFilter, Json, MessageMode, PermissionId, StoreError};
@@ -17,7 +17,7 @@ use super::commands;
 use super::pages::all_deliveries;
 use super::token::request_of;
 use crate::attachments::StoredAttachment;
-use crate::config::Origin;
+use crate::config::{Origin, rule_for};
 use crate::engine::{AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
 use crate::error::GatewayError;
 
@@ -44,9 +44,9 @@ impl ChannelInbox {
     }
 
     /// Returns whether rules permit what an author sends. A stranger needs a rule that names the channel, chat or author.
-    fn admits(&self, place: &Place, author: &Author) -> bool {
-        let origin = Origin { channel: &self.channel, chat: &place.chat, author: &author.id };
-        match self.gateway.config().rules.iter().find(|rule| rule.matches(origin)) {
+    fn admits(&self, address: &Address, author: &Author) -> bool {
+        let origin = Origin { channel: &self.channel, chat: &address.chat, author: &author.id };
+        match rule_for(self.gateway.config(), origin) {
             Some(rule) if rule.reject => false,
             Some(rule) => {
                 self.senders_are_authenticated
@@ -63,19 +63,19 @@ impl ChannelInbox {
         let settings = self.gateway.config().channels.bots;
         let mut bots = self.bots.lock().unwrap_or_else(PoisonError::into_inner);
         if !message.author.is_bot {
-            bots.remove(&message.place.chat);
+            bots.remove(&message.address.chat);
             return false;
         }
         if bots.len() >= MAX_COUNTED_CHATS {
             bots.clear();
         }
-        let count = bots.entry(message.place.chat.clone()).or_default();
+        let count = bots.entry(message.address.chat.clone()).or_default();
         *count = count.saturating_add(1);
         !settings.accept || *count > settings.max_in_a_row
     }
 
-    fn address(&self, place: Place) -> ChatAddress {
-        ChatAddress { channel: self.channel.clone(), chat: place.chat, thread: place.thread }
+    fn chat_address(&self, address: Address) -> ChatAddress {
+        ChatAddress { channel: self.channel.clone(), chat: address.chat, thread: address.thread }
     }
 
     async fn store_attachments(
@@ -104,7 +104,7 @@ impl ChannelInbox {
         let Some(permission) = store.permission(id).await? else { return Ok(None) };
         let filter = DeliveryFilter { turn: Some(permission.turn), ..DeliveryFilter::default() };
         for delivery in all_deliveries(store, filter).await? {
-            let is_here = delivery.address.channel == self.channel && delivery.address.chat == answer.place.chat;
+            let is_here = delivery.address.channel == self.channel && delivery.address.chat == answer.address.chat;
             let Ok(body) = delivery.body.to::<Body>() else { continue };
             let Content::Prompt(prompt) = body.content else { continue };
             if !is_here || prompt.id != id.to_string() {
@@ -136,7 +136,8 @@ impl ChannelInbox {
 #[async_trait]
 impl Inbox for ChannelInbox {
     async fn message(&self, mut message: Message) -> Result<Receipt, InboxError> {
-        let ignored = !message.is_addressed || !self.admits(&message.place, &message.author) || self.is_loop(&message);
+        let ignored =
+            !message.is_addressed || !self.admits(&message.address, &message.author) || self.is_loop(&message);
         if ignored {
             return Ok(Receipt::Ignored);
         }
@@ -145,7 +146,7 @@ impl Inbox for ChannelInbox {
             Err(refusal) => return Ok(Receipt::Refused(refusal)),
         };
         let incoming = IncomingMessage {
-            target: MessageTarget::Address(self.address(message.place)),
+            target: MessageTarget::Address(self.chat_address(message.address)),
             channel_ids: message.ids,
             idempotency: None,
             author: message.author.id,
@@ -168,8 +169,11 @@ impl Inbox for ChannelInbox {
         if edit.text.trim().is_empty() {
             return Ok(());
         }
-        let edited = self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await;
-        edited.map(|_| ()).map_err(|error| InboxError(error.to_string()))
+        match self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await {
+            // The chat gets a notice.
+            Ok(_) | Err(GatewayError::Rejected { .. } | GatewayError::Store(StoreError::NotFound { .. })) => Ok(()),
+            Err(error) => Err(InboxError(error.to_string())),
+        }
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {
@@ -177,10 +181,10 @@ impl Inbox for ChannelInbox {
     }
 
     async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError> {
-        if command.author.is_bot || !self.admits(&command.place, &command.author) {
+        if command.author.is_bot || !self.admits(&command.address, &command.author) {
             return Ok(CommandReply { text: "You must not use this gateway.".to_owned() });
         }
-        let address = self.address(command.place.clone());
+        let address = self.chat_address(command.address.clone());
         match commands::run(&self.gateway, address, &command).await {
             Ok(text) => Ok(CommandReply { text }),
             Err(

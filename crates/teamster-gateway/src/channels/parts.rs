@@ -29,7 +29,7 @@ pub(super) fn parts(content: &Content, capabilities: &Capabilities) -> Vec<Conte
 
 fn prompt_parts(prompt: &Prompt, capabilities: &Capabilities, limit: TextLimit) -> Vec<Content> {
     let mut prompt = prompt.clone();
-    if !capabilities.buttons {
+    if !capabilities.buttons && !prompt.buttons.is_empty() {
         let Prompt { id, text, buttons } = prompt;
         let text = format!("{text}\n\nAnswer it in the gateway's page, or with `teamster approve {id}`.");
         prompt = Prompt { id, text, buttons };
@@ -78,6 +78,8 @@ mod tests {
         let plain = Capabilities { buttons: false, ..capabilities(2_000) };
         let shown = parts(&Content::Prompt(prompt), &plain);
         assert!(shown[0].text().ends_with("`teamster approve p`."), "{shown:?}");
+        let answered_elsewhere = Prompt { id: "p".into(), text: "May I?".into(), buttons: Vec::new() };
+        assert_eq!(parts(&Content::Prompt(answered_elsewhere), &plain)[0].text(), "May I?");
     }
 
     #[test]

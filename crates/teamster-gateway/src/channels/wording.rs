@@ -1,11 +1,12 @@
-//! The texts of the gateway in chats, in Markdown. What agents and people wrote is escaped.
+//! The texts of the gateway in chats, in Markdown, and the answers that people can select. What agents and people wrote is escaped.
 
 use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
 use teamster::text::UntrustedText;
 use teamster_channel::render;
-use teamster_store::{Decision, PermissionOutcome};
+use teamster_store::{Decision, PermissionId, PermissionOutcome};
 
-use super::deliveries::Choice;
+/// What the progress message shows while there is no text.
+pub(super) const WORKING: &str = "…";
 
 /// The answer of an agent that wrote nothing.
 pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._";
@@ -13,10 +14,28 @@ pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._"
 /// The largest number of options of a question that get a button. Services limit the buttons of a message.
 const MAX_OPTIONS: usize = 10;
 
+/// A possible answer to a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The text on the button.
+    pub label: String,
+    /// What it decides.
+    pub decision: Decision,
+    /// The answer to a question, or a message for the agent.
+    pub message: Option<String>,
+    /// Whether the person writes the message.
+    pub takes_text: bool,
+}
+
 /// Describes a permission request.
 pub(super) fn permission(request: &PermissionRequest) -> String {
     let targets: Vec<_> = request.targets.iter().map(UntrustedText::as_str).collect();
     render::permission_request(request.tool_name.as_str(), &targets, request.input.as_str())
+}
+
+/// Names where a request is answered that no member of the chat may answer.
+pub(super) fn answered_elsewhere(id: PermissionId) -> String {
+    format!("No member of this chat may answer. Answer it in the gateway's page, or with `teamster approve {id}`.")
 }
 
 /// Returns the answers to a permission request. "Allow always" is offered only if the agent offers it.

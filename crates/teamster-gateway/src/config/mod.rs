@@ -1,7 +1,10 @@
 //! The configuration of the gateway, as data. `teamster serve` reads it from the user's file, variables and flags.
 
+pub(crate) mod cost;
 pub mod file;
 mod rules;
+pub(crate) mod separation;
+mod variables;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -10,6 +13,7 @@ use std::time::Duration;
 
 use teamster::request::PermissionMode;
 
+pub(crate) use rules::{API, EVERYONE, resolve_message, rule_for};
 pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
 
 /// The configuration of the gateway.
@@ -24,7 +28,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Names under which clients reach the gateway, for the check of `Host` and `Origin`. Loopback names are always allowed.
     pub hosts: Vec<String>,
-    /// The directory of the store, attachments and the first token.
+    /// The file that the configuration was read from. Agents do not get it from the gateway.
+    pub file: Option<PathBuf>,
+    /// The directory of the store, attachments and the first token. Agents cannot work in it, above it or below it.
     pub data_dir: PathBuf,
     /// What turns use unless a rule or the conversation selects something else.
     pub turn: TurnDefaults,
@@ -78,6 +84,8 @@ pub struct TurnDefaults {
     pub permission: PermissionMode,
     /// Rules of allowed tools.
     pub allow_tools: Vec<String>,
+    /// Environment variables with keys that agents inherit, besides their own keys. A name may contain one `*`.
+    pub keep_keys: Vec<String>,
     /// The working directory.
     pub directory: PathBuf,
     /// The maximum number of model calls of a turn.
@@ -157,9 +165,9 @@ pub struct Retries {
 /// What happens to a turn that a crash has interrupted after it had an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interrupted {
-    /// The chat is informed, and the turn has failed.
+    /// The interruption is reported in the chat, and the turn has failed.
     #[default]
-    Tell,
+    Report,
     /// The agent is asked to continue, in the same session.
     Resume,
 }
@@ -175,6 +183,11 @@ pub struct Retention {
     pub turns: Option<Duration>,
 }
 
+/// Returns a message of the library with the gateway's keys instead of the fields of a request.
+pub fn with_keys(message: &str) -> String {
+    message.replace("`inherit.keep`", "`serve.keep_keys`")
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -182,6 +195,7 @@ impl Default for Config {
             behind_proxy: false,
             tls: None,
             hosts: Vec::new(),
+            file: None,
             data_dir: PathBuf::from("."),
             turn: TurnDefaults::default(),
             roots: Vec::new(),
@@ -209,6 +223,7 @@ impl Default for TurnDefaults {
             model: None,
             permission: PermissionMode::Ask,
             allow_tools: Vec::new(),
+            keep_keys: Vec::new(),
             directory: PathBuf::from("."),
             max_turns: NonZeroU32::new(25),
             deadline: None,

@@ -7,6 +7,15 @@ use teamster::request::PermissionMode;
 
 use super::Config;
 
+/// The author of the message, in a list of approvers.
+pub(super) const AUTHOR: &str = "author";
+
+/// The channel of messages that come through the API.
+pub(crate) const API: &str = "http";
+
+/// All members of the chat, in a list of approvers.
+pub(crate) const EVERYONE: &str = "*";
+
 /// A rule. A field that is `None` matches everything, or selects nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
@@ -16,9 +25,9 @@ pub struct Rule {
     pub chats: Option<Vec<String>>,
     /// Matches these authors.
     pub authors: Option<Vec<String>>,
-    /// The agent.
+    /// The agent. A conversation cannot select another one.
     pub agent: Option<String>,
-    /// The model.
+    /// The model. A conversation cannot select another one.
     pub model: Option<String>,
     /// What the agent may do.
     pub permission: Option<PermissionMode>,
@@ -30,7 +39,8 @@ pub struct Rule {
     pub allow_tools: Option<Vec<String>>,
     /// The budget of an author per day, in US dollars.
     pub daily_budget_usd: Option<f64>,
-    /// Who may answer permission requests. The default is the author of the message.
+    /// Who may answer permission requests besides admins: `CHANNEL:AUTHOR`, `token:ID`, `author` or `*`. By default these are
+    /// no members of a chat, and the author of a message that came through the API.
     pub approvers: Option<Vec<String>>,
     /// Whether messages are rejected.
     pub reject: bool,
@@ -46,6 +56,9 @@ pub struct ConversationSettings {
     /// What the agent may do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<PermissionMode>,
+    /// Who has selected the permission. One above that of the configuration counts for messages of this author only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_by: Option<String>,
     /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
@@ -89,19 +102,33 @@ pub struct TurnSettings {
     pub instructions: Vec<String>,
     /// The budget per day: its scope and its limit in US dollars.
     pub daily_budget: Option<(String, f64)>,
-    /// Who may answer permission requests: ids of authors, as `CHANNEL:AUTHOR`.
+    /// Who may answer permission requests besides admins: `CHANNEL:AUTHOR`, `token:ID` or `*`.
     pub approvers: Vec<String>,
 }
 
 impl TurnSettings {
-    /// Returns whether a session with these settings can be used for a turn with the others.
+    /// Returns whether a session with these settings can be used for a turn with the others. What its approvers have allowed
+    /// for the whole session is never used in a turn of other approvers.
     pub fn opens_like(&self, other: &Self) -> bool {
-        self.agent == other.agent
-            && self.cli_path == other.cli_path
-            && self.model == other.model
-            && self.permission == other.permission
-            && self.allow_tools == other.allow_tools
-            && self.directory == other.directory
+        let Self {
+            agent,
+            cli_path,
+            model,
+            permission,
+            allow_tools,
+            directory,
+            instructions,
+            approvers,
+            daily_budget: _,
+        } = self;
+        *agent == other.agent
+            && *cli_path == other.cli_path
+            && *model == other.model
+            && *permission == other.permission
+            && *allow_tools == other.allow_tools
+            && *directory == other.directory
+            && *instructions == other.instructions
+            && *approvers == other.approvers
     }
 }
 
@@ -118,8 +145,8 @@ pub struct Origin<'a> {
 
 /// Selects the settings of a turn. `None` means that a rule rejects the message.
 ///
-/// The first rule that matches counts. A conversation cannot raise what the rule gives: its permission is at most that of the
-/// rule, and its directory must be the directory of the rule or one below it. In the channel of a chat service the defaults
+/// The first rule that matches counts. A conversation cannot raise what the rule gives: its agent and its model are those of the
+/// rule, its permission is at most that of the rule, and its directory must be the directory of the rule or one below it. In the channel of a chat service the defaults
 /// limit a conversation in the same way, because strangers may write there.
 pub fn resolve(
     config: &Config,
@@ -128,22 +155,21 @@ pub fn resolve(
     origin: Origin<'_>,
 ) -> Option<TurnSettings> {
     let none = Rule::default();
-    let rule = config.rules.iter().find(|rule| rule.matches(origin)).unwrap_or(&none);
+    let rule = rule_for(config, origin).unwrap_or(&none);
     if rule.reject {
         return None;
     }
     let defaults = &config.turn;
-    let agent = agent.map(str::to_owned).or_else(|| rule.agent.clone()).unwrap_or_else(|| defaults.agent.clone());
-    let is_default = agent == defaults.agent;
-    let is_rules = rule.agent.as_ref().is_none_or(|named| *named == agent);
+    let selected = rule.agent.as_deref().or(agent).unwrap_or(&defaults.agent).to_owned();
+    // A model belongs to its agent.
+    let is_conversations = agent.is_none_or(|agent| agent == selected);
+    let is_default = selected == defaults.agent;
     Some(TurnSettings {
         cli_path: defaults.cli_path.clone().filter(|_| is_default),
-        model: conversation
-            .model
-            .clone()
-            .or_else(|| rule.model.clone().filter(|_| is_rules))
+        model: (rule.model.clone())
+            .or_else(|| conversation.model.clone().filter(|_| is_conversations))
             .or_else(|| defaults.model.clone().filter(|_| is_default)),
-        permission: permission(config, rule, conversation.permission, origin),
+        permission: permission(config, rule, conversation, origin),
         allow_tools: rule.allow_tools.clone().unwrap_or_else(|| defaults.allow_tools.clone()),
         directory: directory(config, rule, conversation.directory.as_deref(), origin),
         instructions: [&config.instructions.text, &rule.instructions, &conversation.instructions]
@@ -154,9 +180,42 @@ pub fn resolve(
         daily_budget: rule
             .daily_budget_usd
             .map(|limit| (format!("author:{}:{}", origin.channel, origin.author), limit)),
-        approvers: rule.approvers.clone().unwrap_or_else(|| vec![format!("{}:{}", origin.channel, origin.author)]),
-        agent,
+        approvers: approvers(rule, origin),
+        agent: selected,
     })
+}
+
+/// Selects the settings of a turn, whose message came through the API if `by_api`. `None` means that a rule rejects the message.
+///
+/// In the conversation of a chat, rules for the chat and rules for the sender apply both, and the lower right counts. The owner
+/// of a token is no author of the chat, also if an author there has the same id.
+pub(crate) fn resolve_message(
+    config: &Config,
+    agent: Option<&str>,
+    conversation: &ConversationSettings,
+    origin: Origin<'_>,
+    by_api: bool,
+) -> Option<TurnSettings> {
+    if !by_api || !origin.is_chat() {
+        return resolve(config, agent, conversation, origin);
+    }
+    let sender = Origin { channel: API, ..origin };
+    let stranger = sender.author_id();
+    let in_chat = resolve(config, agent, conversation, Origin { author: &stranger, ..origin })?;
+    let by_sender = resolve(config, agent, conversation, sender)?;
+    let is_lower = rank(by_sender.permission) < rank(in_chat.permission);
+    Some(TurnSettings {
+        permission: if is_lower { by_sender.permission } else { in_chat.permission },
+        allow_tools: in_chat.allow_tools.into_iter().filter(|tool| by_sender.allow_tools.contains(tool)).collect(),
+        daily_budget: by_sender.daily_budget.or(in_chat.daily_budget),
+        approvers: by_sender.approvers,
+        ..in_chat
+    })
+}
+
+/// Returns the rule for a message.
+pub(crate) fn rule_for<'a>(config: &'a Config, origin: Origin<'_>) -> Option<&'a Rule> {
+    config.rules.iter().find(|rule| rule.matches(origin))
 }
 
 impl Rule {
@@ -171,18 +230,35 @@ impl Rule {
     }
 }
 
-impl Origin<'_> {
-    /// Whether the conversation is in a chat service, where strangers may write. The API and the page need a token.
-    fn is_chat(self) -> bool {
-        !matches!(self.channel, "http" | "web")
+/// Who may write in a chat may not permit what the agent does: that needs a rule.
+fn approvers(rule: &Rule, origin: Origin<'_>) -> Vec<String> {
+    match &rule.approvers {
+        Some(list) => list.iter().map(|id| if id == AUTHOR { origin.author_id() } else { id.clone() }).collect(),
+        None if origin.is_chat() => Vec::new(),
+        None => vec![origin.author_id()],
     }
 }
 
-fn permission(config: &Config, rule: &Rule, selected: Option<PermissionMode>, origin: Origin<'_>) -> PermissionMode {
+impl Origin<'_> {
+    /// Returns the author as lists of approvers name it: `CHANNEL:AUTHOR`.
+    pub(crate) fn author_id(self) -> String {
+        format!("{}:{}", self.channel, self.author)
+    }
+
+    /// Whether the conversation is in a chat service, where strangers may write. The API and the page need a token.
+    pub(crate) fn is_chat(self) -> bool {
+        !matches!(self.channel, API | "web")
+    }
+}
+
+/// An admin may select a higher permission than that of the configuration, without a rule and by the API. It counts for its own
+/// messages: others who send to the conversation keep theirs.
+fn permission(config: &Config, rule: &Rule, conversation: &ConversationSettings, origin: Origin<'_>) -> PermissionMode {
     let given = rule.permission.unwrap_or(config.turn.permission);
     let is_limited = rule.permission.is_some() || origin.is_chat();
-    match selected {
-        Some(selected) if !is_limited || rank(selected) <= rank(given) => selected,
+    let may_raise = !is_limited && conversation.permission_by.as_deref() == Some(origin.author);
+    match conversation.permission {
+        Some(selected) if may_raise || rank(selected) <= rank(given) => selected,
         _ => given,
     }
 }

@@ -53,6 +53,9 @@ impl Gateway {
         let shared = &self.shared;
         let NewConversationRequest { channel, author, agent, title, mut settings, fork } = request;
         self.check_settings(&mut settings)?;
+        if settings.permission.is_some() {
+            settings.permission_by.get_or_insert_with(|| author.clone());
+        }
         let id = ConversationId::new(Uuid::now_v7());
         let chat = id.to_string();
         let origin = Origin { channel: &channel, chat: &chat, author: &author };

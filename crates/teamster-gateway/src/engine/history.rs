@@ -35,6 +35,8 @@ struct Fields {
     text: Option<String>,
     session_id: Option<String>,
     result: Option<ResultFields>,
+    #[serde(default)]
+    by_agent: bool,
 }
 
 #[derive(Deserialize)]
@@ -61,13 +63,15 @@ pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, befo
     Ok(exchanges.items())
 }
 
-/// What the log tells about the attempts of a turn.
+/// What the log contains about the attempts of a turn.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PastAttempts {
     /// The session that the last attempt has reported.
     pub(super) session: Option<String>,
-    /// The number of attempts whose failure was recorded. The others ended with their worker.
-    pub(super) failed: u32,
+    /// The number of attempts whose end was recorded. The others ended with their worker.
+    pub(super) recorded: u32,
+    /// The failure of the last attempt was recorded. What it has done is void, and no later attempt was started.
+    pub(super) has_ended: bool,
 }
 
 /// Reads the attempts of a turn since it was queued.
@@ -96,7 +100,12 @@ impl PastAttempts {
         match event.kind.as_str() {
             // A client has queued it again, and its attempts count from the beginning.
             "turn_queued" => *self = Self::default(),
-            "turn_retrying" | "turn_paused" => self.failed += 1,
+            "turn_started" => self.has_ended = false,
+            "turn_retrying" | "turn_paused" => {
+                self.recorded += 1;
+                self.has_ended = true;
+            }
+            "turn_interrupted" => self.recorded += 1,
             "init" => {
                 let session = event.body.to::<Fields>().ok().and_then(|fields| fields.session_id);
                 self.session = session.or(self.session.take());
@@ -135,7 +144,9 @@ impl Exchanges {
                     self.messages.insert(turn, self.items.len());
                 }
                 let text = fields.text.unwrap_or_default();
-                self.items.push((event.turn, HistoryItem { role: "user", author: fields.author, text }));
+                // What the agent has scheduled is no message of a person.
+                let (role, author) = if fields.by_agent { ("agent", None) } else { ("user", fields.author) };
+                self.items.push((event.turn, HistoryItem { role, author, text }));
             }
             "turn_edited" => {
                 let at = event.turn.and_then(|turn| self.messages.get(&turn));
@@ -262,7 +273,12 @@ mod tests {
         ] {
             found.add(&event(kind, 1, body));
         }
-        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), failed: 1 });
+        assert_eq!(found, PastAttempts { session: Some("b".to_owned()), recorded: 1, has_ended: false });
+        found.add(&event("turn_retrying", 1, "{}"));
+        assert_eq!((found.recorded, found.has_ended), (2, true));
+        found.add(&event("turn_started", 1, "{}"));
+        found.add(&event("turn_interrupted", 1, "{}"));
+        assert_eq!((found.recorded, found.has_ended), (3, false));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    EditOutcome, Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage,
-    Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
+    Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
+    PermissionId, QueueLimits, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -14,7 +14,7 @@ use super::conversations::{not_found, rejected};
 use super::gateway::{Gateway, Shared};
 use super::running::TurnCommand;
 use crate::attachments::StoredAttachment;
-use crate::config::{ConversationSettings, Origin, resolve};
+use crate::config::{ConversationSettings, Origin, resolve, resolve_message};
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
@@ -87,6 +87,15 @@ pub(super) struct MessageDetails {
     /// The trace of the message, so that the spans of its turn belong to it, also after a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<String>,
+    /// It came through the API, into the conversation of a chat.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) by_api: bool,
+    /// The schedule that has sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) schedule_id: Option<String>,
+    /// The agent has created this schedule.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) by_agent: bool,
 }
 
 /// What the store keeps of a permission request, as far as answers need it.
@@ -128,11 +137,8 @@ impl Gateway {
             author: message.author.clone(),
             text: message.text.clone(),
         };
-        let text = match shared.hooks.judge(&event).await {
-            Verdict::Accept(text) => text,
-            Verdict::Reject(reason) => return Err(GatewayError::Rejected { reason }),
-        };
-        let new = shared.new_message(message, text, target)?;
+        let text = shared.judged(&event).await?;
+        let new = shared.new_message(message, text, &address, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());
         failpoint!("accept.before");
         let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
@@ -176,7 +182,8 @@ impl Gateway {
                 let settings: ConversationSettings = conversation.settings.to()?;
                 let ChatAddress { channel, chat, .. } = &conversation.address;
                 let origin = Origin { channel, chat, author };
-                resolve(&shared.config, Some(&conversation.agent), &settings, origin).ok_or_else(rejected)?;
+                let agent = Some(conversation.agent.as_str());
+                resolve_message(&shared.config, agent, &settings, origin, true).ok_or_else(rejected)?;
                 Ok((conversation.address, Target::Existing(*id)))
             }
             MessageTarget::Address(address) => {
@@ -202,19 +209,6 @@ impl Gateway {
         }
     }
 
-    /// Replaces a message that waits.
-    pub async fn edit_message(&self, channel: &str, channel_id: &str, text: &str) -> Result<EditOutcome, GatewayError> {
-        let event = self.shared.event(&GatewayEvent::TurnEdited { text: text.to_owned() }, None)?;
-        let edit = MessageEdit {
-            channel: channel.to_owned(),
-            channel_id: channel_id.to_owned(),
-            text: text.to_owned(),
-            details: None,
-            events: vec![event],
-        };
-        Ok(self.shared.store.edit_message(edit, self.now()).await?)
-    }
-
     /// Aborts a turn that waits, or requests the abort of one that runs.
     pub async fn abort_turn(&self, turn: TurnId) -> Result<CancelOutcome, GatewayError> {
         let shared = &self.shared;
@@ -237,9 +231,9 @@ impl Gateway {
     pub async fn retry_turn(&self, turn: TurnId) -> Result<Turn, GatewayError> {
         let found = self.shared.store.turn(turn).await?;
         let found = found.ok_or_else(|| turn_not_found(turn))?;
-        let event = self
-            .shared
-            .event(&queued_event(&found.message.id, &found.message.author, &found.message.text, &[]), Some(turn))?;
+        let details = found.message.details.to()?;
+        let event = queued_event(found.message.id, &found.message.author, &found.message.text, &details);
+        let event = self.shared.event(&event, Some(turn))?;
         let requeued = self.shared.store.requeue_turn(turn, Effects::events(vec![event]), self.now()).await?;
         self.announce_growth(requeued.conversation);
         Ok(requeued)
@@ -271,14 +265,15 @@ impl Gateway {
             message: message.clone(),
         };
         let event = shared.event(&event, Some(found.turn))?;
-        let answer = Answer { id, decision, by: caller.id.clone(), message, event };
+        let deliveries = self.closed_prompt(&found, decision.outcome(), Some(&caller.id)).await?;
+        let effects = Effects { events: vec![event], deliveries };
+        let answer = Answer { id, decision, by: caller.id.clone(), message, effects };
         let outcome = shared.store.answer_permission(answer, shared.clock.now()).await?;
         failpoint!("permission.answered");
         Ok(match outcome {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
-                shared.hub.announce_growth(permission.conversation);
-                self.show_closed_prompt(id).await;
+                self.announce_growth(permission.conversation);
                 AnswerResult::Applied(permission)
             }
             AnswerOutcome::Closed(permission) => AnswerResult::Closed(permission),
@@ -288,10 +283,30 @@ impl Gateway {
 }
 
 impl Shared {
-    fn new_message(&self, message: IncomingMessage, text: String, target: Target) -> Result<NewMessage, GatewayError> {
+    /// Returns the text of a message after its hooks.
+    ///
+    /// # Errors
+    /// A hook rejects it.
+    pub(super) async fn judged(&self, event: &HookEvent) -> Result<String, GatewayError> {
+        match self.hooks.judge(event).await {
+            Verdict::Accept(text) => Ok(text),
+            Verdict::Reject(reason) => Err(GatewayError::Rejected { reason }),
+        }
+    }
+
+    fn new_message(
+        &self,
+        message: IncomingMessage,
+        text: String,
+        address: &ChatAddress,
+        target: Target,
+    ) -> Result<NewMessage, GatewayError> {
+        let origin = Origin { channel: &address.channel, chat: &address.chat, author: &message.author };
+        let by_api = matches!(message.target, MessageTarget::Conversation(_)) && origin.is_chat();
         let (id, turn) = (MessageId::new(Uuid::now_v7()), TurnId::new(Uuid::now_v7()));
-        let names: Vec<_> = message.attachments.iter().map(|attachment| attachment.name.clone()).collect();
-        let event = self.event(&queued_event(&id, &message.author, &text, &names), Some(turn))?;
+        let attachments = message.attachments;
+        let details = MessageDetails { attachments, trace: current_trace(), by_api, ..MessageDetails::default() };
+        let event = self.event(&queued_event(id, &message.author, &text, &details), Some(turn))?;
         Ok(NewMessage {
             id,
             turn,
@@ -300,11 +315,16 @@ impl Shared {
             idempotency: message.idempotency,
             author: message.author,
             text,
-            details: Json::of(&MessageDetails { attachments: message.attachments, trace: current_trace() })?,
+            details: Json::of(&details)?,
             mode: message.mode,
             event,
         })
     }
+}
+
+/// Returns whether a message came through the API into the conversation of a chat.
+pub(crate) fn is_by_api(message: &Message) -> serde_json::Result<bool> {
+    Ok(message.details.to::<MessageDetails>()?.by_api)
 }
 
 /// Returns the trace of a claimed message, if it has one.
@@ -313,13 +333,14 @@ pub(super) fn trace_of(claim: &Claim) -> Option<String> {
     claim.turn.message.details.to::<MessageDetails>().ok()?.trace
 }
 
-fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]) -> GatewayEvent {
+fn queued_event(id: MessageId, author: &str, text: &str, details: &MessageDetails) -> GatewayEvent {
     GatewayEvent::TurnQueued {
         message_id: id.to_string(),
         author: author.to_owned(),
         text: text.to_owned(),
-        attachments: attachments.to_vec(),
-        schedule_id: None,
+        attachments: details.attachments.iter().map(|attachment| attachment.name.clone()).collect(),
+        schedule_id: details.schedule_id.clone(),
+        by_agent: details.by_agent,
     }
 }
 

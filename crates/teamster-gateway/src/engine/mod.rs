@@ -5,6 +5,7 @@
 //! | `gateway` | the gateway as its callers see it, and what its parts share |
 //! | `start` | starts and ends its tasks |
 //! | `intake` | what clients and channels bring in: messages, edits, aborts, answers |
+//! | `edits` | edits of messages that wait |
 //! | `conversations` | conversations and their settings |
 //! | `decisions` | what happens next, as pure functions |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
@@ -18,6 +19,7 @@
 
 mod conversations;
 mod decisions;
+mod edits;
 mod gateway;
 mod history;
 mod hub;
@@ -38,6 +40,7 @@ pub use self::conversations::{ConversationChange, NewConversationRequest};
 pub(crate) use self::gateway::WeakGateway;
 pub use self::gateway::{Activity, Gateway, Parts};
 pub(crate) use self::history::history;
+pub(crate) use self::intake::is_by_api;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
 pub use self::start::Running;
 pub use self::stream::{EventStream, FeedStream, StreamError};

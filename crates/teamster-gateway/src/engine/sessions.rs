@@ -52,7 +52,8 @@ impl IdleSessions {
             && found.open.settings.opens_like(settings)
             && found.open.instructions == instructions;
         if fits {
-            return Some(found.open);
+            // The budget may be that of another author.
+            return Some(OpenSession { settings: settings.clone(), ..found.open });
         }
         self.close(found.open);
         None

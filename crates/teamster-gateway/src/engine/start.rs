@@ -8,6 +8,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::gateway::{Gateway, Shared};
 use super::{renewal, upkeep, worker};
 use crate::channels::{self, ChannelTasks};
+use crate::config::separation::conflicts;
 use crate::error::GatewayError;
 use crate::hooks::HookTasks;
 use crate::{schedules, tools};
@@ -32,8 +33,12 @@ impl Gateway {
     /// Starts the tasks: turns, leases, deliveries, schedules, retention. Call it inside a Tokio runtime.
     ///
     /// # Errors
-    /// The store cannot be read, or a file or hook of the configuration cannot be used.
+    /// The store cannot be read, a file or hook of the configuration cannot be used, or agents would work where the gateway
+    /// keeps its data.
     pub async fn start(&self) -> Result<Running, GatewayError> {
+        if let Some((key, problem)) = conflicts(&self.shared.config, None).into_iter().next() {
+            return Err(GatewayError::Config(format!("{key}: {problem}")));
+        }
         self.shared.instructions.check()?;
         self.shared.hooks.check()?;
         tools::start(&self.shared.tools, self).await?;

@@ -188,7 +188,8 @@ pub(super) struct ConversationView {
 /// Returns a conversation as it is sent.
 pub(super) fn view(conversation: Conversation) -> Result<ConversationView> {
     let settings: ConversationSettings = read(&conversation.settings)?;
-    let ConversationSettings { model, permission, directory, instructions, metadata, forked_from } = settings;
+    let ConversationSettings { model, permission, directory, instructions, metadata, forked_from, permission_by: _ } =
+        settings;
     Ok(ConversationView {
         id: conversation.id.uuid(),
         channel: conversation.address.channel,

@@ -5,7 +5,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use teamster_store::{Conversation, ConversationFilter, ConversationId, Seq, StoreError};
 
-use super::State;
 use super::audit::audit_from;
 use super::conversation::{
     ConversationQuery, ConversationUpdate, ConversationView, ForkRequest, NewConversation, view,
@@ -13,6 +12,7 @@ use super::conversation::{
 use super::extract::{Authenticated, Body, Id, OptionalBody, Params, complete, if_match};
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, Change, NAME_LENGTH, check_permission, check_sizes};
+use super::state::State;
 use super::wire::{List, check_length, page, read};
 use crate::access::Scope;
 use crate::config::{ConversationSettings, ForkOrigin};
@@ -96,7 +96,7 @@ pub(super) async fn update(
     let gateway = api.gateway.clone();
     let changed = complete(async move {
         let expected = required.or(update.expected_version);
-        let changed = change(&gateway, id, &update, expected).await;
+        let changed = change(&gateway, id, &update, &caller.identity.owner, expected).await;
         let changed = changed.map_err(|problem| match problem.code() {
             ProblemCode::Conflict if required.is_some() => problem.with_code(ProblemCode::PreconditionFailed),
             _ => problem,
@@ -144,6 +144,13 @@ pub(super) async fn fork(
         return Err(Problem::new(ProblemCode::Conflict, detail));
     }
     let mut settings: ConversationSettings = read(&source.settings)?;
+    // The fork is the caller's: it gets a permission that the caller could have selected.
+    settings.permission_by = None;
+    if let Some(permission) = settings.permission
+        && check_permission(&api.gateway, &caller, permission.into()).is_err()
+    {
+        settings.permission = None;
+    }
     settings.forked_from = Some(ForkOrigin { conversation_id: id.uuid(), seq: after.get() });
     let request = NewConversationRequest {
         channel: CHANNEL.to_owned(),
@@ -195,11 +202,12 @@ async fn change(
     gateway: &Gateway,
     id: ConversationId,
     update: &ConversationUpdate,
+    by: &str,
     expected: Option<u64>,
 ) -> Result<Conversation> {
     for _ in 0..CHANGE_ATTEMPTS {
         let current = find(gateway, id).await?;
-        let settings = changed_settings(&current, update)?;
+        let settings = changed_settings(&current, update, by)?;
         let change = ConversationChange {
             agent: update.agent.clone(),
             title: match &update.title {
@@ -219,11 +227,16 @@ async fn change(
 }
 
 /// Returns the settings after an update. `None` if it changes none.
-fn changed_settings(current: &Conversation, update: &ConversationUpdate) -> Result<Option<ConversationSettings>> {
+fn changed_settings(
+    current: &Conversation,
+    update: &ConversationUpdate,
+    by: &str,
+) -> Result<Option<ConversationSettings>> {
     let mut settings: ConversationSettings = read(&current.settings)?;
     let before = settings.clone();
     update.model.apply(&mut settings.model, Clone::clone);
     update.permission.apply(&mut settings.permission, |permission| (*permission).into());
+    update.permission.apply(&mut settings.permission_by, |_| by.to_owned());
     update.directory.apply(&mut settings.directory, Clone::clone);
     update.instructions.apply(&mut settings.instructions, Clone::clone);
     let mut metadata = Some(settings.metadata);

@@ -16,7 +16,8 @@ use super::problem::{ProblemCode, ProblemFields};
 
 const DESCRIPTION: &str = "Durable conversations with agents. Errors are problems (RFC 9457) with a stable `code`. Lists \
     take `limit` and `cursor`, and return `items` and, unless the page is the last one, `nextCursor`. Absent fields are \
-    omitted. Times are in RFC 3339, in UTC.";
+    omitted. Times are in RFC 3339, in UTC. A token is not bound to the conversations of its owner: one with the scope read \
+    reads all of them, and one with the scope send sends to, changes and deletes all of them.";
 
 /// The name of the security scheme.
 const SCHEME: &str = "token";

@@ -7,13 +7,13 @@ use teamster_store::{ConversationId, PageRequest, Schedule, ScheduleFilter, Sche
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::conversations::find as find_conversation;
 use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::messages::author;
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, NAME_LENGTH};
+use super::state::State;
 use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
@@ -114,11 +114,7 @@ pub(super) async fn create(
     caller.require(Scope::Send)?;
     find_conversation(&api.gateway, conversation).await?;
     let author = author(&caller, request.author.as_deref())?;
-    let created_by = match caller.identity.token {
-        Some(token) => format!("token {token}"),
-        None => format!("{CHANNEL}:{}", caller.identity.owner),
-    };
-    let body = body(request, author, created_by)?;
+    let body = body(request, author, true, created_by(&caller))?;
     let gateway = api.gateway.clone();
     let schedule = complete(async move {
         check_number(&gateway, conversation).await?;
@@ -169,10 +165,12 @@ pub(super) async fn replace(
     let found = find(&api.gateway, id).await?;
     let conversation = found.conversation;
     let before: ScheduleBody = read(&found.body)?;
-    // Whoever writes the text is its author, unless the author stays the same person.
+    // The caller that writes the text is its author, unless the author stays the same person.
     let wanted = request.author.as_deref().or_else(|| caller.is_admin().then_some(before.author.as_str()));
     let author = author(&caller, wanted)?;
-    let body = body(request, author, before.created_by)?;
+    let keeps_author = caller.is_admin() && author == before.author;
+    let by_api = before.by_api || !keeps_author;
+    let body = body(request, author, by_api, created_by(&caller))?;
     let gateway = api.gateway.clone();
     let schedule = complete(async move {
         let schedule = put(&gateway, id, conversation, &body).await?;
@@ -198,7 +196,15 @@ pub(super) async fn delete(Extract(api): State, caller: Authenticated, Id(id): I
     .await
 }
 
-fn body(request: ScheduleRequest, author: String, created_by: String) -> Result<ScheduleBody> {
+/// Names the caller for the operator.
+fn created_by(caller: &Authenticated) -> String {
+    match caller.identity.token {
+        Some(token) => format!("token {token}"),
+        None => format!("{CHANNEL}:{}", caller.identity.owner),
+    }
+}
+
+fn body(request: ScheduleRequest, author: String, by_api: bool, created_by: String) -> Result<ScheduleBody> {
     let ScheduleRequest { cron, at, time_zone, text, missed, max_age_seconds, .. } = request;
     for (field, text) in [("cron", &cron), ("at", &at), ("timeZone", &time_zone)] {
         check_length(field, text.as_deref().unwrap_or_default(), NAME_LENGTH)?;
@@ -212,6 +218,7 @@ fn body(request: ScheduleRequest, author: String, created_by: String) -> Result<
         author,
         missed,
         max_age_seconds: max_age_seconds.unwrap_or(24 * 60 * 60),
+        by_api,
         created_by,
     })
 }
@@ -238,7 +245,7 @@ async fn find(gateway: &Gateway, id: ScheduleId) -> Result<Schedule> {
 
 fn view(schedule: &Schedule) -> Result<ScheduleView> {
     let body: ScheduleBody = read(&schedule.body)?;
-    let ScheduleBody { cron, at, time_zone, text, author, missed, max_age_seconds, created_by } = body;
+    let ScheduleBody { cron, at, time_zone, text, author, missed, max_age_seconds, by_api: _, created_by } = body;
     Ok(ScheduleView {
         id: schedule.id.uuid(),
         conversation_id: schedule.conversation.uuid(),

@@ -6,19 +6,21 @@ use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use teamster_store::{CancelOutcome, Turn, TurnId, TurnState};
+use teamster_store::{CancelOutcome, ChatAddress, Turn, TurnId, TurnState};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
+use super::conversations::find as find_conversation;
 use super::extract::{Authenticated, Id, Params, complete};
 use super::messages::Mode;
 use super::problem::{Problem, ProblemCode, Result};
+use super::state::State;
 use super::wire::{Time, document, read};
 use crate::access::Scope;
 use crate::attachments::StoredAttachment;
-use crate::engine::{Gateway, StreamError};
+use crate::config::Origin;
+use crate::engine::{Gateway, StreamError, is_by_api};
 
 /// The longest wait in seconds.
 const MAX_WAIT: u64 = 60;
@@ -217,7 +219,7 @@ pub(super) async fn abort(
     Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
 }
 
-/// Queues a failed or aborted turn again.
+/// Queues a failed or aborted turn again, for its author or an admin.
 #[utoipa::path(post, path = "/v1/turns/{id}/retry", tag = "turns", operation_id = "retryTurn",
     params(("id" = Uuid, Path, description = "The turn.")), responses((status = 202, body = TurnView)))]
 pub(super) async fn retry(
@@ -228,11 +230,25 @@ pub(super) async fn retry(
     caller.require(Scope::Send)?;
     let gateway = api.gateway.clone();
     let turn = complete(async move {
+        // The turn runs as its author again.
+        if !caller.is_admin() && !is_author(&gateway, &caller, &find(&gateway, id).await?).await? {
+            let detail = "only its author, or a token with the scope admin, can retry a turn";
+            return Err(Problem::new(ProblemCode::Forbidden, detail));
+        }
         let turn = gateway.retry_turn(id).await?;
         audit_from(&gateway, &caller, "turn.retry", &id.to_string()).await;
         Ok(turn)
     });
     Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
+}
+
+/// Returns whether the caller has sent the message of a turn. An author of a chat may have the name of the token's owner.
+async fn is_author(gateway: &Gateway, caller: &Authenticated, turn: &Turn) -> Result<bool> {
+    let ChatAddress { channel, chat, .. } = find_conversation(gateway, turn.conversation).await?.address;
+    let author = turn.message.author.as_str();
+    let is_chat = Origin { channel: &channel, chat: &chat, author }.is_chat();
+    let is_through_api = !is_chat || is_by_api(&turn.message).map_err(|error| Problem::internal(&error))?;
+    Ok(is_through_api && author == caller.identity.owner)
 }
 
 /// Waits for the end of a turn, with the events of its conversation.

@@ -27,9 +27,22 @@ pub struct ScheduleBody {
     /// A missed time that is older than this many seconds is skipped.
     #[serde(default = "a_day")]
     pub max_age_seconds: u64,
+    /// Whether its author is the owner of a token, and not an author of the chat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_api: bool,
     /// What has created it, for the operator: for example `turn ID` or `token ID`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub created_by: String,
+}
+
+/// How `created_by` starts if the agent has created the schedule, in a turn.
+pub(crate) const BY_TURN: &str = "turn ";
+
+impl ScheduleBody {
+    /// Returns whether the agent has created it, with its tool.
+    pub(crate) fn is_by_agent(&self) -> bool {
+        self.created_by.starts_with(BY_TURN)
+    }
 }
 
 /// What happens to a time at which the gateway was down.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::body::{Missed, ScheduleBody};
 use super::plan::{Plan, plan};
-use crate::config::{ConversationSettings, Origin, resolve};
+use crate::config::{ConversationSettings, Origin, resolve_message};
 use crate::engine::Gateway;
 use crate::error::GatewayError;
 use crate::event::{GatewayEvent, rfc3339};
@@ -35,6 +35,10 @@ const PAGE: u32 = 200;
 struct Details {
     schedule_id: String,
     due_at: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    by_api: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    by_agent: bool,
 }
 
 /// Fires due schedules until the gateway stops.
@@ -144,7 +148,7 @@ async fn judge(gateway: &Gateway, conversation: &Conversation, body: &ScheduleBo
     let settings: ConversationSettings = conversation.settings.to()?;
     let address = &conversation.address;
     let origin = Origin { channel: &address.channel, chat: &address.chat, author: &body.author };
-    if resolve(gateway.config(), Some(&conversation.agent), &settings, origin).is_none() {
+    if resolve_message(gateway.config(), Some(&conversation.agent), &settings, origin, body.by_api).is_none() {
         return Ok(Verdict::Reject("a rule of the operator does not permit messages from its author".to_owned()));
     }
     let event = HookEvent::MessageAccepted {
@@ -171,6 +175,7 @@ fn message(
         text: text.clone(),
         attachments: Vec::new(),
         schedule_id: Some(schedule.id.to_string()),
+        by_agent: body.is_by_agent(),
     };
     Ok(NewMessage {
         id,
@@ -180,7 +185,12 @@ fn message(
         idempotency: None,
         author: body.author.clone(),
         text,
-        details: Json::of(&Details { schedule_id: schedule.id.to_string(), due_at: rfc3339(due) })?,
+        details: Json::of(&Details {
+            schedule_id: schedule.id.to_string(),
+            due_at: rfc3339(due),
+            by_api: body.by_api,
+            by_agent: body.is_by_agent(),
+        })?,
         mode: MessageMode::Queue,
         event: stored(&event, Some(turn), now)?,
     })

@@ -15,6 +15,7 @@ mod firing;
 mod plan;
 mod times;
 
+pub(crate) use body::BY_TURN;
 pub use body::{Missed, ScheduleBody, ScheduleError, ScheduleLimits};
 pub use create::{create, delete};
 pub(crate) use firing::run;

@@ -56,6 +56,7 @@ mod tests {
             author: "ann".to_owned(),
             missed,
             max_age_seconds,
+            by_api: false,
             created_by: String::new(),
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Found {
 pub(super) enum FileError {
     #[error("{} is not a file below the working directory", .0.display())]
     NotBelow(PathBuf),
+    #[error("{} belongs to the gateway, which does not send its own files", .0.display())]
+    Private(PathBuf),
     #[error("{} is not a regular file", .0.display())]
     NotRegular(PathBuf),
     #[error("{} has more than {limit} bytes", path.display())]
@@ -27,19 +29,28 @@ pub(super) enum FileError {
     Read { path: PathBuf, source: io::Error },
 }
 
-/// Reads a regular file below a directory. Symbolic links are resolved; their target must be below it too.
-pub(super) async fn read(directory: PathBuf, path: PathBuf, limit: u64) -> Result<Found, FileError> {
+/// Reads a regular file below a directory. Symbolic links are resolved; their target must be below it too. `private` has real
+/// paths: neither they nor what is below them is read.
+pub(super) async fn read(
+    directory: PathBuf,
+    path: PathBuf,
+    private: Vec<PathBuf>,
+    limit: u64,
+) -> Result<Found, FileError> {
     let named = path.clone();
-    let work = tokio::task::spawn_blocking(move || read_now(&directory, &path, limit));
+    let work = tokio::task::spawn_blocking(move || read_now(&directory, &path, &private, limit));
     work.await.unwrap_or_else(|error| Err(FileError::Read { path: named, source: io::Error::other(error) }))
 }
 
-fn read_now(directory: &Path, path: &Path, limit: u64) -> Result<Found, FileError> {
+fn read_now(directory: &Path, path: &Path, private: &[PathBuf], limit: u64) -> Result<Found, FileError> {
     let not_below = || FileError::NotBelow(path.to_owned());
     let failed = |source| FileError::Read { path: path.to_owned(), source };
     let root = directory.canonicalize().map_err(failed)?;
     let real = root.join(path).canonicalize().map_err(|_| not_below())?;
     let relative = real.strip_prefix(&root).map_err(|_| not_below())?;
+    if private.iter().any(|private| real.starts_with(private)) {
+        return Err(FileError::Private(path.to_owned()));
+    }
     // The path may change after it was resolved: this directory cannot be left.
     let inside = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;
     let mut options = OpenOptions::new();
@@ -72,7 +83,8 @@ mod tests {
     use super::*;
 
     fn outcome(directory: &Path, path: impl AsRef<Path>) -> Result<String, String> {
-        let found = read_now(directory, path.as_ref(), 100).map_err(|error| error.to_string())?;
+        let private = [directory.canonicalize().unwrap().join("private")];
+        let found = read_now(directory, path.as_ref(), &private, 100).map_err(|error| error.to_string())?;
         Ok(format!("{} {} {}", found.name, found.media_type, String::from_utf8_lossy(&found.bytes)))
     }
 
@@ -106,6 +118,24 @@ mod tests {
             assert!(outcome(&directory, path).is_err(), "{path}");
         }
         assert!(outcome(&directory, &secret).is_err());
+    }
+
+    #[test]
+    fn a_private_file_below_the_directory_is_not_read_by_any_of_its_paths() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path();
+        fs::create_dir(directory.join("private")).unwrap();
+        fs::create_dir(directory.join("private-2")).unwrap();
+        fs::write(directory.join("private/token"), "s3cret").unwrap();
+        fs::write(directory.join("private-2/note"), "text").unwrap();
+        symlink("private/token", directory.join("link")).unwrap();
+        symlink("private", directory.join("other")).unwrap();
+        for path in ["private/token", "link", "other/token", "private-2/../private/token"] {
+            let refused = outcome(directory, path).unwrap_err();
+            assert!(refused.contains("belongs to the gateway"), "{path}: {refused}");
+        }
+        assert!(outcome(directory, directory.join("private/token")).is_err());
+        assert_eq!(outcome(directory, "private-2/note"), Ok("note application/octet-stream text".to_owned()));
     }
 
     #[test]

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use teamster::tools::{JsonSchema, Reply, schemars};
 use teamster_store::{PageRequest, Schedule, ScheduleFilter, ScheduleId};
 
-use super::server::Call;
+use super::call::Call;
+use crate::engine::is_by_api;
 use crate::event::rfc3339;
-use crate::schedules::{self, Missed, ScheduleBody};
+use crate::schedules::{self, BY_TURN, Missed, ScheduleBody};
 
 /// The schedules that are listed. The configuration permits fewer.
 const LISTED: u32 = 1000;
@@ -47,6 +48,8 @@ pub(super) struct DeleteInput {
 pub(super) async fn create(call: &Call, input: PlanInput) -> Result<Reply, String> {
     let PlanInput { text, cron, at, time_zone, missed, max_age_seconds } = input;
     let turn = &call.current.turn;
+    let running = call.gateway.store().turn(turn.turn).await.map_err(|error| error.to_string())?;
+    let by_api = running.map(|running| is_by_api(&running.message)).transpose().map_err(|error| error.to_string())?;
     let body = ScheduleBody {
         cron,
         at,
@@ -58,7 +61,8 @@ pub(super) async fn create(call: &Call, input: PlanInput) -> Result<Reply, Strin
             Some(MissedInput::Once) | None => Missed::Once,
         },
         max_age_seconds: max_age_seconds.unwrap_or(24 * 60 * 60),
-        created_by: format!("turn {}", turn.turn),
+        by_api: by_api.unwrap_or_default(),
+        created_by: format!("{BY_TURN}{}", turn.turn),
     };
     let document = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
     let effect = call.current.effect("schedule", &[&document], &call.id);

@@ -5,11 +5,12 @@ use teamster::tools::{JsonSchema, Reply, schemars};
 use teamster_channel::{Content, File};
 use teamster_store::ChatAddress;
 
+use super::call::Call;
 use super::files;
-use super::server::Call;
 use super::turn::EffectId;
 use crate::attachments::StoredAttachment;
 use crate::channels::deliveries;
+use crate::config::separation::private_paths;
 use crate::event::GatewayEvent;
 
 /// The longest text of a message, in bytes.
@@ -70,7 +71,9 @@ pub(super) async fn file(call: &Call, input: FileInput) -> Result<Reply, String>
     }
     let turn = &call.current.turn;
     let limit = call.gateway.config().tools.max_file_bytes;
-    let found = files::read(turn.directory.clone(), path.into(), limit).await.map_err(|error| error.to_string())?;
+    let private = private_paths(call.gateway.config());
+    let found = files::read(turn.directory.clone(), path.into(), private, limit).await;
+    let found = found.map_err(|error| error.to_string())?;
     let size = u64::try_from(found.bytes.len()).unwrap_or(u64::MAX);
     let channel = call.gateway.channels().iter().find(|known| known.name() == turn.address.channel);
     if let Some(limit) = channel.map(|channel| channel.capabilities().max_file_bytes).filter(|limit| size > *limit) {

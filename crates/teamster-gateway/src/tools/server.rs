@@ -1,30 +1,21 @@
 //! The list of tools, and who calls them.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use teamster::tools::{CallContext, JsonSchema, Reply, Tool, ToolServer, schemars};
 use teamster_store::StoreError;
 
+use super::call::Call;
 use super::plans::{self, DeleteInput, PlanInput};
 use super::send::{self, FileInput, MessageInput};
-use super::turn::{Current, ToolSessions};
-use crate::engine::{Gateway, WeakGateway, history};
+use super::turn::ToolSessions;
+use crate::engine::{WeakGateway, history};
 
 /// The name of the server, by which agents know the tools.
 const NAME: &str = "teamster";
 
 const INSTRUCTIONS: &str = "Your final answer is delivered to the chat by itself. Use these tools only for what it cannot do: \
     a message before you have finished, a file, a message at a later time, or the earlier messages of the chat.";
-
-/// A call of a running turn.
-pub(super) struct Call {
-    pub(super) gateway: Gateway,
-    pub(super) current: Arc<Current>,
-    /// The id of the call, which a repeated call has again.
-    pub(super) id: String,
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,8 +45,8 @@ pub(super) fn server(gateway: WeakGateway, sessions: ToolSessions) -> ToolServer
         ))
         .with(door.tool(
             "schedule_create",
-            "Creates a schedule: its text arrives in this conversation as a message, once (`at`) or again and again (`cron`). \
-             Ask for the time zone if it matters and is unknown.",
+            "Creates a schedule: its text arrives in this conversation as a note of yours, once (`at`) or again and again \
+             (`cron`). It is marked as such, and is no request of a person. Ask for the time zone if it matters and is unknown.",
             |call, input: PlanInput| async move { plans::create(&call, input).await },
         ))
         .with(

@@ -128,8 +128,8 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
     assert_eq!(sent(&test).await, [to_garden("one")], "the call was repeated");
     assert_eq!(test.events(turn.conversation, "message_sent").await.len(), 1);
     send(2, "one").await;
-    assert_eq!(sent(&test).await.len(), 2, "the agent says the same twice");
-    // The attempt is retried: the agent does the same again, and says something else.
+    assert_eq!(sent(&test).await.len(), 2, "the agent sends the same twice");
+    // The attempt is retried: the agent does the same again, and sends something else.
     client.tools.end_turn();
     client.tools.begin_turn(turn.clone());
     send(1, "one").await;
@@ -137,7 +137,7 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
     assert_eq!(sent(&test).await.len(), 2);
     send(3, "two").await;
     assert_eq!(sent(&test).await, [to_garden("one"), to_garden("one"), to_garden("two")]);
-    // A later turn may say the same again.
+    // A later turn may send the same again.
     let next = test.turn(turn.conversation, "again").await;
     client.tools.begin_turn(ToolTurn { turn: next, ..turn });
     send(1, "one").await;
@@ -223,6 +223,22 @@ async fn a_file_below_the_working_directory_is_stored_and_delivered() {
     assert!(send("/etc/hostname").await.unwrap_err().contains("below the working directory"));
     assert!(send("large").await.unwrap_err().contains("at most 1000 bytes"));
     assert_eq!(test.deliveries().await.len(), 1);
+}
+
+#[tokio::test]
+async fn no_file_of_the_gateway_is_sent_even_below_the_working_directory() {
+    let test = started(|config| config.file = Some(config.turn.directory.join("config.toml"))).await;
+    let (client, _) = in_turn(&test, chat("garden")).await;
+    let directory = test.directory.path();
+    fs::create_dir_all(directory.join("data")).unwrap();
+    fs::write(directory.join("data/token"), "tms_secret").unwrap();
+    fs::write(directory.join("config.toml"), "[serve]").unwrap();
+    std::os::unix::fs::symlink("data/token", directory.join("plan.txt")).unwrap();
+    for path in ["data/token", "./data/../data/token", "plan.txt", "config.toml"] {
+        let refused = client.call("send_file", json!({"path": path})).await.unwrap_err();
+        assert!(refused.contains("belongs to the gateway"), "{path}: {refused}");
+    }
+    assert_eq!(test.deliveries().await.len(), 0);
 }
 
 #[tokio::test]

@@ -142,6 +142,10 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
     assert_eq!(late, EditOutcome::TooLate(accepted.turn));
     let unknown = world.store().edit_message(edit("n", world), world.now()).await.unwrap();
     assert_eq!(unknown, EditOutcome::Unknown);
+    for (channel, id, expected) in [("webhook", "m", true), ("webhook", "n", false), ("other", "m", false)] {
+        let found = world.store().turn_of_message(channel.to_owned(), id.to_owned()).await.unwrap();
+        assert_eq!(found.map(|turn| turn.id), expected.then_some(accepted.turn), "{channel} {id}");
+    }
     let log = world.log(accepted.conversation).await;
     assert_eq!((log.len(), log[1].turn), (2, Some(accepted.turn)));
 }

@@ -15,6 +15,13 @@ impl LogStore for MemoryStore {
         self.with(|state| Ok(state.turns.get(&id).map(|(_, turn)| turn.clone())))
     }
 
+    async fn turn_of_message(&self, channel: String, channel_id: String) -> Result<Option<Turn>> {
+        self.with(|state| {
+            let known = state.channel_ids.get(&(channel, channel_id)).copied().flatten();
+            Ok(known.and_then(|id| state.turns.get(&id)).map(|(_, turn)| turn.clone()))
+        })
+    }
+
     async fn turns(&self, conversation: ConversationId, request: PageRequest) -> Result<Page<Turn>> {
         self.with(|state| {
             state.room(conversation)?;

@@ -169,7 +169,7 @@ impl State {
     }
 
     /// Checks that deliveries can be added: a new key needs a new id.
-    pub(super) fn check_deliveries(&self, deliveries: &[NewDelivery]) -> Result<()> {
+    pub(super) fn check_deliveries<'a>(&self, deliveries: impl IntoIterator<Item = &'a NewDelivery>) -> Result<()> {
         let known = |key: &str| self.deliveries.values().any(|one| one.delivery.key == key);
         let mut keys = BTreeSet::new();
         let mut ids: BTreeSet<DeliveryId> = self.deliveries.values().map(|one| one.delivery.id).collect();

@@ -9,8 +9,8 @@ use super::state::{Held, Room, State};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{ConversationId, Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, Finish, HandBack, HandBackKind, Lease,
-    PermissionOutcome, Progress, Renewal, SessionChange, TurnState, Usage, UsageEntry,
+    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, Finish, HandBack, HandBackKind,
+    JoinedOutcome, Lease, PermissionOutcome, Progress, Renewal, SessionChange, Turn, TurnState, Usage, UsageEntry,
 };
 use crate::store::WorkStore;
 
@@ -70,6 +70,7 @@ impl WorkStore for MemoryStore {
             state.check_deliveries(&effects.deliveries)?;
             let turn = state.turn_mut(lease.turn)?;
             turn.progress = turn.progress.max(progress);
+            turn.ran_tools |= progress == Progress::Tools;
             state.apply(lease.conversation, effects, now)
         })
     }
@@ -89,6 +90,36 @@ impl WorkStore for MemoryStore {
             turn.state = TurnState::Running;
             turn.joined = Some(lease.turn);
             turn.started_at = turn.started_at.or(Some(now));
+            state.apply(lease.conversation, effects, now)?;
+            Ok(())
+        })
+    }
+
+    async fn resolve_joined(
+        &self,
+        lease: Lease,
+        id: TurnId,
+        outcome: JoinedOutcome,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.with(|state| {
+            state.check_lease(lease)?;
+            state.check_deliveries(&effects.deliveries)?;
+            let turn = state.turn_mut(id)?;
+            if turn.joined != Some(lease.turn) || turn.state != TurnState::Running {
+                let (state, required) = (turn.state.name(), "sent into the running turn");
+                return Err(StoreError::WrongState { entity: Entity::Turn, id: id.to_string(), state, required });
+            }
+            match outcome {
+                JoinedOutcome::Taken => turn.taken = true,
+                JoinedOutcome::Waits => turn.wait_again(),
+                JoinedOutcome::Failed(code) => {
+                    turn.state = TurnState::Failed;
+                    turn.error_code = Some(code);
+                    turn.ended_at = Some(now);
+                }
+            }
             state.apply(lease.conversation, effects, now)?;
             Ok(())
         })
@@ -121,8 +152,9 @@ impl WorkStore for MemoryStore {
     async fn finish(&self, lease: Lease, finish: Finish, now: Timestamp) -> Result<()> {
         self.with(|state| {
             state.check_lease(lease)?;
-            state.check_deliveries(&finish.attempt.effects.deliveries)?;
+            state.check_closings(lease, &finish.attempt.closings, &finish.attempt.effects)?;
             let Finish { state: end, result, error_code, attempt } = finish;
+            state.release_joined(lease.turn)?;
             for joined in state.joined(lease.turn) {
                 let turn = state.turn_mut(joined)?;
                 turn.state = end.turn_state();
@@ -141,11 +173,9 @@ impl WorkStore for MemoryStore {
     async fn hand_back(&self, lease: Lease, hand_back: HandBack, now: Timestamp) -> Result<()> {
         self.with(|state| {
             state.check_lease(lease)?;
-            state.check_deliveries(&hand_back.attempt.effects.deliveries)?;
+            state.check_closings(lease, &hand_back.attempt.closings, &hand_back.attempt.effects)?;
             for joined in state.joined(lease.turn) {
-                let turn = state.turn_mut(joined)?;
-                turn.state = TurnState::Queued;
-                turn.joined = None;
+                state.turn_mut(joined)?.wait_again();
             }
             let turn = state.turn_mut(lease.turn)?;
             turn.state = TurnState::Queued;
@@ -156,6 +186,15 @@ impl WorkStore for MemoryStore {
             }
             state.end_attempt(lease, hand_back.attempt, now)
         })
+    }
+}
+
+impl Turn {
+    /// Lets a turn that has joined another one wait for its own run.
+    fn wait_again(&mut self) {
+        self.state = TurnState::Queued;
+        self.joined = None;
+        self.taken = false;
     }
 }
 
@@ -190,6 +229,7 @@ impl State {
         let lease = Lease { conversation: id, turn, epoch: room.epoch };
         let session = room.sessions.get(&room.agent).cloned();
         self.turn_mut(turn)?.state = TurnState::Running;
+        self.release_joined(turn)?;
         let open = self.permissions.values().filter(|one| one.turn == turn && one.closing.is_none());
         Ok(Claim {
             lease,
@@ -226,6 +266,17 @@ impl State {
             .collect();
         joined.sort_unstable();
         joined.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Lets the turns wait again whose messages the agent has not taken.
+    fn release_joined(&mut self, lead: TurnId) -> Result<()> {
+        for joined in self.joined(lead) {
+            let turn = self.turn_mut(joined)?;
+            if !turn.taken {
+                turn.wait_again();
+            }
+        }
+        Ok(())
     }
 
     /// Ends the attempt of a running turn and releases its conversation.

@@ -34,4 +34,6 @@ pub use usage::{
     BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,
     UsageRow,
 };
-pub use work::{AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, Lease, Renewal, SessionChange};
+pub use work::{
+    AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Renewal, SessionChange,
+};

@@ -54,8 +54,19 @@ pub struct Claim {
     pub interrupted: bool,
     /// Permission requests that the last worker has left open. Close them: their agent process is gone.
     pub open_permissions: Vec<Permission>,
-    /// Turns whose messages went into this turn.
+    /// Turns whose messages the agent has taken into this turn.
     pub joined: Vec<TurnId>,
+}
+
+/// What became of a message that was sent into the running turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JoinedOutcome {
+    /// The agent has it. Its turn ends together with the running one.
+    Taken,
+    /// The agent does not have it. Its turn waits again.
+    Waits,
+    /// It had an effect and was stopped, so that it must not run again. Its turn has failed with this code.
+    Failed(String),
 }
 
 /// The outcome of a renewal.

@@ -6,6 +6,7 @@ use rusqlite::{Connection, named_params, params};
 
 use super::effects::check_lease;
 use super::failure::{Failure, Outcome};
+use super::finish::release_joined;
 use super::query::{all, first, run, value};
 use super::rows::{PERMISSIONS, find_conversation, find_turn, permission};
 use crate::error::StoreError;
@@ -33,6 +34,7 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
     let params = named_params! { ":worker": request.worker, ":until": expires_at, ":turn": turn, ":key": key };
     let epoch: Epoch = db.prepare_cached(sql)?.query_row(params, |row| row.get(0))?;
     run(db, "UPDATE turn SET state = 1 WHERE id = ?1", [turn])?;
+    release_joined(db, turn)?;
     let conversation = find_conversation(db, id, now)?;
     let sql = "SELECT id, host FROM session WHERE conversation = ?1 AND agent = ?2";
     let session =

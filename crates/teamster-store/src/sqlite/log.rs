@@ -18,6 +18,14 @@ impl LogStore for SqliteStore {
         self.read(move |db| first(db, &format!("{TURNS} WHERE turn.id = ?1"), [id], turn)).await
     }
 
+    async fn turn_of_message(&self, channel: String, channel_id: String) -> Result<Option<Turn>> {
+        self.read(move |db| {
+            let key = "SELECT channel_id.turn FROM channel_id WHERE channel_id.channel = ?1 AND channel_id.id = ?2";
+            first(db, &format!("{TURNS} WHERE turn.key = ({key})"), [channel, channel_id], turn)
+        })
+        .await
+    }
+
     async fn turns(&self, conversation: ConversationId, request: PageRequest) -> Result<Page<Turn>> {
         let limit = check_limit(request.limit)?;
         let after = key_of(request.cursor.as_ref())?;
@@ -33,7 +41,7 @@ impl LogStore for SqliteStore {
     async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>> {
         self.read(move |db| {
             let key = conversation_key(db, conversation)?;
-            // The indexes of waiting and of running turns answer this without a look at the ended ones.
+            // The indexes of waiting and of running turns answer this without reading the ended ones.
             let sql = format!("{TURNS} WHERE turn.conversation = ?1 AND turn.state IN (0, 1) ORDER BY turn.key");
             all(db, &sql, [key], turn)
         })

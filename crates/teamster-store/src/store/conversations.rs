@@ -69,6 +69,9 @@ pub trait LogStore: Send + Sync {
     /// Returns a turn.
     async fn turn(&self, id: TurnId) -> Result<Option<Turn>>;
 
+    /// Returns the turn of a message by one of the channel's own ids.
+    async fn turn_of_message(&self, channel: String, channel_id: String) -> Result<Option<Turn>>;
+
     /// Lists the turns of a conversation, the oldest first.
     async fn turns(&self, conversation: ConversationId, page: PageRequest) -> Result<Page<Turn>>;
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster::RunResult;
-use teamster_gateway::NewConversationRequest;
 use teamster_gateway::config::{Config, Rule};
+use teamster_gateway::{ConversationChange, NewConversationRequest};
 use teamster_store::{ConversationState, Seq, Turn, TurnState};
 use teamster_testkit::fake::Script;
 
@@ -110,4 +110,30 @@ async fn a_daily_budget_is_not_exceeded() {
     }
     let budget = (TurnState::Failed, Some("BUDGET".to_owned()));
     assert_eq!(states, [(TurnState::Done, None), budget.clone(), budget]);
+}
+
+#[tokio::test]
+async fn a_turn_with_a_budget_does_not_start_an_agent_that_reports_no_cost() {
+    let rule = Rule { daily_budget_usd: Some(1.0), ..Rule::default() };
+    let test = TestGateway::with_config(ECHO, |config| config.rules.push(rule)).await;
+    let conversation = test.conversation().await;
+    let change = ConversationChange { agent: Some("codex".to_owned()), ..ConversationChange::default() };
+    test.gateway.update_conversation(conversation, change).await.unwrap();
+    let turn = test.ended(test.send(conversation, "hello").await.turn).await;
+    assert_eq!((turn.state, turn.error_code.as_deref()), (TurnState::Failed, Some("BUDGET")));
+    assert_eq!(turn.attempts, 0);
+    let finished = test.event(conversation, "turn_finished").await;
+    assert!(finished["error"].as_str().unwrap().contains("codex does not report its cost"), "{finished}");
+}
+
+#[tokio::test]
+async fn the_agent_of_a_rule_is_used_whatever_the_conversation_has_selected() {
+    let rule = Rule { agent: Some("claude".to_owned()), ..Rule::default() };
+    let test = TestGateway::with_config(&ECHO.repeat(2), |config| config.rules.push(rule)).await;
+    let conversation = test.conversation().await;
+    let change = ConversationChange { agent: Some("codex".to_owned()), ..ConversationChange::default() };
+    test.gateway.update_conversation(conversation, change).await.unwrap();
+    assert_eq!(text(test.ended(test.send(conversation, "hello").await.turn).await), "You said: hello");
+    assert_eq!(test.event(conversation, "turn_started").await["agent"], "claude");
+    assert_eq!(text(test.ended(test.send(conversation, "again").await.turn).await), "You said: again");
 }

@@ -1,16 +1,17 @@
 //! Access rules, duplicates, loops, edits and commands.
 
-use teamster_channel::{Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Place, Receipt};
-use teamster_store::{PageRequest, TurnState};
+use teamster_channel::{Address, Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Receipt};
+use teamster_store::{DeliveryFilter, MessageMode, PageRequest, TurnState};
 
 use super::World;
 use super::service::Service;
 use crate::channels::inbox::ChannelInbox;
 use crate::config::Rule;
-use crate::engine::Gateway;
+use crate::engine::{Gateway, IncomingMessage, MessageTarget, is_by_api};
+use crate::hooks::{HookConfig, HookEventKind, OnFailure};
 
 struct Fixture {
-    _world: World,
+    world: World,
     gateway: Gateway,
     inbox: ChannelInbox,
 }
@@ -21,11 +22,11 @@ async fn fixture(change: impl FnOnce(&mut crate::config::Config)) -> Fixture {
     change(&mut world.config);
     let gateway = world.gateway();
     let inbox = ChannelInbox::new(gateway.clone(), &*service);
-    Fixture { _world: world, gateway, inbox }
+    Fixture { world, gateway, inbox }
 }
 
-fn place(chat: &str) -> Place {
-    Place { chat: chat.to_owned(), thread: String::new() }
+fn address(chat: &str) -> Address {
+    Address { chat: chat.to_owned(), thread: String::new() }
 }
 
 fn author(id: &str) -> Author {
@@ -35,7 +36,7 @@ fn author(id: &str) -> Author {
 fn message(id: &str, chat: &str, from: &str) -> Message {
     Message {
         ids: vec![id.to_owned()],
-        place: place(chat),
+        address: address(chat),
         author: author(from),
         text: "hello".to_owned(),
         attachments: Vec::new(),
@@ -57,7 +58,7 @@ impl Fixture {
             name: name.to_owned(),
             argument: argument.to_owned(),
             author: author("alice"),
-            place: place("c"),
+            address: address("c"),
         };
         self.inbox.command(command).await.unwrap().text
     }
@@ -101,7 +102,7 @@ async fn an_album_is_one_message_by_each_of_its_ids() {
 async fn threads_are_conversations_of_their_own() {
     let fixture = fixture(open_channel).await;
     fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
-    let threaded = Message { place: Place { thread: "t".into(), ..place("c") }, ..message("2", "c", "alice") };
+    let threaded = Message { address: Address { thread: "t".into(), ..address("c") }, ..message("2", "c", "alice") };
     fixture.inbox.message(threaded).await.unwrap();
     assert_eq!(fixture.conversation("c").await.queued, 1);
 }
@@ -153,6 +154,84 @@ async fn an_edit_replaces_a_waiting_message_and_an_unknown_one_has_no_effect() {
     assert_eq!(turns[0].message.text, "changed");
 }
 
+/// A hook of accepted messages that rejects or rewrites some words.
+fn moderation() -> HookConfig {
+    let script = r#"event=$(cat)
+case $event in
+    *forbidden*) echo '{"decision": "reject", "reason": "a word is not permitted"}' ;;
+    *rude*) echo '{"text": "polite"}' ;;
+    *) echo '{}' ;;
+esac"#;
+    HookConfig {
+        name: "moderation".to_owned(),
+        events: vec![HookEventKind::MessageAccepted],
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        on_failure: OnFailure::Closed,
+        ..HookConfig::default()
+    }
+}
+
+#[tokio::test]
+async fn an_edit_passes_the_same_checks_as_a_new_message() {
+    let fixture = fixture(|config| {
+        open_channel(config);
+        config.hooks = vec![moderation()];
+    })
+    .await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    let conversation = fixture.conversation("c").await.id;
+    for (text, expected) in [("a forbidden word", "hello"), ("rude", "polite"), ("forbidden again", "polite")] {
+        fixture.inbox.edit(Edit { id: "1".into(), text: text.into() }).await.unwrap();
+        let turns = fixture.gateway.store().open_turns(conversation).await.unwrap();
+        assert_eq!(turns[0].message.text, expected, "{text}");
+    }
+    let page = fixture.gateway.store().deliveries(DeliveryFilter::default(), PageRequest::first(9)).await.unwrap();
+    assert_eq!(page.items.len(), 2, "the chat learns that an edit was rejected");
+    let notice: serde_json::Value = page.items[0].body.to().unwrap();
+    assert!(notice["content"]["text"].as_str().unwrap().contains("a word is not permitted"), "{notice}");
+}
+
+#[tokio::test]
+async fn an_author_whom_a_rule_rejects_by_now_cannot_edit() {
+    let open = fixture(open_channel).await;
+    open.inbox.message(message("1", "c", "alice")).await.unwrap();
+    // The operator has changed the rules meanwhile.
+    let mut world = open.world;
+    world.config.rules.insert(0, Rule { reject: true, ..named("alice") });
+    let gateway = world.gateway();
+    let rejected = gateway.edit_message("double", "1", "changed").await;
+    assert!(matches!(rejected, Err(crate::GatewayError::Rejected { .. })), "{rejected:?}");
+    let turn = gateway.store().turn_of_message("double".to_owned(), "1".to_owned()).await.unwrap().unwrap();
+    assert_eq!(turn.message.text, "hello");
+}
+
+#[tokio::test]
+async fn a_message_through_the_api_is_not_that_of_a_chats_author_with_the_same_name() {
+    let fixture = fixture(|config| {
+        let rule = Rule { channel: Some("double".to_owned()), ..Rule::default() };
+        config.rules = vec![Rule { reject: true, channel: Some("http".to_owned()), ..named("mallory") }, rule];
+    })
+    .await;
+    fixture.inbox.message(message("1", "c", "mallory")).await.unwrap();
+    let conversation = fixture.conversation("c").await.id;
+    let through_api = |author: &str| IncomingMessage {
+        target: MessageTarget::Conversation(conversation),
+        channel_ids: Vec::new(),
+        idempotency: None,
+        author: author.to_owned(),
+        text: "hello".to_owned(),
+        attachments: Vec::new(),
+        mode: MessageMode::Queue,
+    };
+    let rejected = fixture.gateway.accept(through_api("mallory")).await;
+    assert!(matches!(rejected, Err(crate::GatewayError::Rejected { .. })), "{rejected:?}");
+    let accepted = fixture.gateway.accept(through_api("alice")).await.unwrap();
+    let turns = fixture.gateway.store().open_turns(conversation).await.unwrap();
+    let by_api = |turn: &teamster_store::Turn| is_by_api(&turn.message).unwrap();
+    assert_eq!(turns.iter().map(by_api).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(turns[1].id, accepted.turn.turn);
+}
+
 #[tokio::test]
 async fn state_belongs_to_its_channel() {
     let fixture = fixture(open_channel).await;
@@ -176,6 +255,31 @@ async fn agent_and_model_are_selected_for_the_conversation_also_before_its_first
     assert!(fixture.command("status", "").await.contains("- State: idle"));
     assert!(fixture.command("usage", "").await.contains("- In all: 0 tokens in"));
     assert!(fixture.command("rm", "-rf").await.contains("There is no command `rm`"));
+}
+
+#[tokio::test]
+async fn a_command_cannot_change_the_agent_or_the_model_of_a_rule() {
+    let fixture = fixture(|config| {
+        let (agent, model) = (Some("claude".to_owned()), Some("haiku".to_owned()));
+        config.rules = vec![Rule { channel: Some("double".to_owned()), agent, model, ..Rule::default() }];
+    })
+    .await;
+    for (name, argument) in [("agent", "codex"), ("agent", "claude"), ("model", "opus"), ("model", "default")] {
+        let reply = fixture.command(name, argument).await;
+        assert!(reply.contains("a rule of the operator selects"), "{name} {argument}: {reply}");
+    }
+    let conversation = fixture.conversation("c").await;
+    assert_eq!((conversation.agent.as_str(), conversation.version), ("claude", 1), "nothing was changed");
+    assert!(fixture.command("status", "").await.contains("- Model: `haiku`"));
+}
+
+#[tokio::test]
+async fn a_name_of_a_command_has_a_bounded_length() {
+    let fixture = fixture(open_channel).await;
+    for name in ["agent", "model"] {
+        let reply = fixture.command(name, &"x".repeat(501)).await;
+        assert!(reply.contains("at most 500 characters"), "{reply}");
+    }
 }
 
 #[tokio::test]

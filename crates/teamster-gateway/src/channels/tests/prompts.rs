@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teamster_channel::{Author, Button, Content, Inbox as _, Place, PromptAnswer, PromptDecision};
+use teamster_channel::{Address, Author, Button, Content, Inbox as _, PromptAnswer, PromptDecision};
 use teamster_store::{
     Claim, ClaimRequest, Effects, HostId, Json, NewPermission, PermissionId, PermissionOutcome, WorkStore as _,
 };
@@ -41,12 +41,43 @@ pub(super) async fn request(gateway: &Gateway, world: &World, approvers: &[&str]
     (claim, id)
 }
 
+/// Returns the prompt that a chat with these approvers gets.
+fn shown(approvers: &[&str]) -> teamster_channel::Prompt {
+    let request = r#"{"requestId":"r","toolName":"Bash","input":{"command":"rm -rf /"},"options":[]}"#;
+    let request: teamster::event::PermissionRequest = serde_json::from_str(request).unwrap();
+    let address = address("c");
+    let conversation = teamster_store::ConversationId::new(Uuid::now_v7());
+    let to = Recipient::of_conversation(conversation, &address, teamster_store::Timestamp::from_millis(0));
+    let approvers: Vec<_> = approvers.iter().map(|id| (*id).to_owned()).collect();
+    let id = PermissionId::new(Uuid::from_u128(1));
+    let deliveries = deliveries::permission_prompt(&to, id, &request, &approvers).unwrap();
+    let body: serde_json::Value = deliveries[0].body.to().unwrap();
+    let Content::Prompt(prompt) = serde_json::from_value(body["content"].clone()).unwrap() else { panic!("a prompt") };
+    prompt
+}
+
+#[test]
+fn a_chat_gets_no_buttons_if_none_of_its_members_may_answer() {
+    for approvers in [&[][..], &["http:alice"], &["token:1"], &["double2:alice"]] {
+        let prompt = shown(approvers);
+        assert!(prompt.buttons.is_empty(), "{approvers:?}");
+        assert!(prompt.text.contains("rm -rf /"), "{}", prompt.text);
+        let id = Uuid::from_u128(1);
+        assert!(prompt.text.ends_with(&format!("or with `teamster approve {id}`.")), "{}", prompt.text);
+    }
+    for approvers in [&["double:alice"][..], &["*"]] {
+        let prompt = shown(approvers);
+        assert_eq!(prompt.buttons.len(), 2, "{approvers:?}");
+        assert!(!prompt.text.contains("teamster approve"), "{}", prompt.text);
+    }
+}
+
 fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {
     PromptAnswer {
         token: token.to_owned(),
         message: None,
         author: Author { id: author.into(), name: String::new(), is_bot: false, roles: Vec::new() },
-        place: Place { chat: chat.into(), thread: String::new() },
+        address: Address { chat: chat.into(), thread: String::new() },
     }
 }
 

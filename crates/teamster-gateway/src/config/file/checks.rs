@@ -4,10 +4,21 @@ use std::path::{Path, PathBuf};
 
 use teamster::Registry;
 
-use super::build::KeyProblem;
 use super::reader::suggestion;
 use crate::channels::WebhookChannel;
+use crate::config::cost::without_cost;
+use crate::config::rules::{AUTHOR, EVERYONE};
+use crate::config::separation::conflicts;
 use crate::config::{Config, Rule};
+
+/// A problem with the value of a key, such as `limits.max_running` or `rules.0.agent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// The path of the key.
+    pub key: String,
+    /// What is wrong, and how to correct it.
+    pub problem: String,
+}
 
 /// The problems so far.
 #[derive(Debug, Default)]
@@ -61,6 +72,14 @@ impl Checks {
         }
         for (index, file) in config.instructions.files.iter().enumerate() {
             self.readable(&format!("instructions.files.{index}"), file);
+        }
+    }
+
+    /// Checks that agents do not work where the gateway keeps its data and secrets.
+    pub(super) fn separation(&mut self, config: &Config, store: &Path) {
+        let store = Some(store).filter(|store| !store.as_os_str().is_empty());
+        for (key, problem) in conflicts(config, store) {
+            self.add(&key, problem);
         }
     }
 
@@ -127,14 +146,23 @@ impl Checks {
                 );
             }
         }
+        if rule.authors.is_some() && rule.channel.is_none() {
+            let problem =
+                "it needs channel: the id of an author belongs to its channel, and another channel may have it too";
+            self.add(&format!("{key}.authors"), problem.to_owned());
+        }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {
-            if approver != "*" && !approver.contains(':') {
-                let problem = format!("{approver:?} must be CHANNEL:AUTHOR, token:ID or *");
+            if approver != EVERYONE && approver != AUTHOR && !approver.contains(':') {
+                let problem = format!("{approver:?} must be CHANNEL:AUTHOR, token:ID, author or *");
                 self.add(&format!("{key}.approvers.{index}"), problem);
             }
         }
         if rule.daily_budget_usd.is_some_and(|budget| !budget.is_finite() || budget < 0.0) {
             self.add(&format!("{key}.daily_budget_usd"), "it must be a number from 0".to_owned());
+        }
+        let agent = rule.agent.as_ref().unwrap_or(&config.turn.agent);
+        if let (Some(_), Some(problem)) = (rule.daily_budget_usd, without_cost(registry, agent)) {
+            self.add(&format!("{key}.daily_budget_usd"), format!("{problem}: set the rule's agent to one that does"));
         }
         if rule.reject && *rule != rejection(rule) {
             self.add(&format!("{key}.reject"), "a rule that rejects messages can select nothing else".to_owned());

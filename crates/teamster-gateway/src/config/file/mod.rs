@@ -15,9 +15,10 @@ mod rule;
 mod table;
 mod values;
 
-pub use build::{KeyProblem, Serve, build, store_file};
+pub use build::{Serve, build, store_file};
 pub use channels::{BotsTable, DeliveryTable, UnknownName};
-pub use reader::{Parsed, Place, Places, Problem, read, schema};
+pub use checks::KeyProblem;
+pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};

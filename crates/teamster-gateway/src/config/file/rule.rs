@@ -20,10 +20,10 @@ pub struct RuleTable {
     /// Matches these authors
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authors: Option<Vec<String>>,
-    /// The agent
+    /// The agent; a conversation cannot select another one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The model
+    /// The model; a conversation cannot select another one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What the agent may do; a conversation cannot raise it
@@ -38,10 +38,10 @@ pub struct RuleTable {
     /// Rules of tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
-    /// The budget of an author per day in US dollars
+    /// The budget of an author per day in US dollars; the agent must report its cost
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_budget_usd: Option<f64>,
-    /// Who may answer permission requests: CHANNEL:AUTHOR, token:ID or * for everyone
+    /// Who may answer permission requests besides admins: CHANNEL:AUTHOR, token:ID, author, or * for all members of the chat
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approvers: Option<Vec<String>>,
     /// Reject messages

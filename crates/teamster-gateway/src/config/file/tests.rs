@@ -27,14 +27,14 @@ fn problems(text: &str) -> String {
 fn built(text: &str, directory: &Path) -> Result<Serve, Vec<KeyProblem>> {
     let Parsed { mut table, problems, .. } = parse(text);
     assert!(problems.is_empty(), "{problems:?}");
-    table.directory.get_or_insert_with(|| ".".into());
+    fs::create_dir_all(directory.join("work")).unwrap();
+    table.directory.get_or_insert_with(|| "work".into());
     table.resolve_paths(directory, Some(Path::new("/home/ada")));
     build(&table, &directory.join("data"), &Registry::default())
 }
 
 fn refusals(text: &str) -> String {
     let directory = TempDir::new().unwrap();
-    fs::create_dir(directory.path().join("work")).unwrap();
     let problems = built(text, directory.path()).expect_err("problems");
     let place = directory.path().to_string_lossy().into_owned();
     let lines = problems.iter().map(|problem| format!("{}: {}", problem.key, problem.problem.replace(&place, "DIR")));
@@ -91,19 +91,19 @@ fn a_problem_does_not_hide_the_other_values() {
 #[test]
 fn the_place_of_each_key_is_known() {
     let text = "[serve]\nmodel = \"m\"\n[serve.limits]\nqueue_total = 5\n[[serve.rules]]\nagent = \"codex\"\n";
-    let places = parse(text).places;
+    let offsets = parse(text).offsets;
     for (key, word) in
         [("model", "model"), ("limits.queue_total", "queue_total"), ("rules.0.agent", "agent"), ("rules", "rules")]
     {
-        assert_eq!(&text[places[key]..places[key] + word.len()], word, "{key}");
+        assert_eq!(&text[offsets[key]..offsets[key] + word.len()], word, "{key}");
     }
 }
 
 #[test]
 fn a_table_sets_every_part_of_the_configuration() {
     let directory = TempDir::new().unwrap();
-    for name in ["work", "work/sub", "other"] {
-        fs::create_dir(directory.path().join(name)).unwrap();
+    for name in ["work/sub", "other"] {
+        fs::create_dir_all(directory.path().join(name)).unwrap();
     }
     fs::write(directory.path().join("house.md"), "Be brief.").unwrap();
     let Serve { config, role, store } = built(
@@ -118,6 +118,7 @@ fn a_table_sets_every_part_of_the_configuration() {
         model = "large"
         permission = "edit"
         allow_tools = ["Read"]
+        keep_keys = ["ACME_API_KEY"]
         directory = "work"
         max_turns = 7
         deadline = "20m"
@@ -132,8 +133,9 @@ fn a_table_sets_every_part_of_the_configuration() {
         channel = "discord"
         chats = ["1"]
         directory = "work/sub"
+        agent = "claude"
         permission = "read-only"
-        approvers = ["discord:7", "*"]
+        approvers = ["discord:7", "author", "*"]
         daily_budget_usd = 2
         [[serve.rules]]
         reject = true
@@ -145,6 +147,7 @@ fn a_table_sets_every_part_of_the_configuration() {
     assert_eq!((config.listen.to_string().as_str(), role), ("127.0.0.1:0", Role::All));
     assert_eq!((config.data_dir.as_path(), store), (Path::new("/home/ada/gateway"), directory.path().join("store.db")));
     assert_eq!(config.turn.cli_path, Some(directory.path().join("bin/codex")));
+    assert_eq!(config.turn.keep_keys, ["ACME_API_KEY"]);
     assert_eq!((config.turn.permission, config.turn.deadline), (PermissionMode::Edit, Some(Duration::from_mins(20))));
     assert_eq!((&config.turn.directory, &config.roots), (&real.join("work"), &vec![real.join("other")]));
     assert_eq!(
@@ -175,6 +178,7 @@ fn every_invalid_value_is_reported_with_its_key() {
         timing = { lease = "1s", heartbeat = "0s", batch = "2s" }
         [[serve.rules]]
         chats = []
+        authors = ["ada"]
         agent = "codexx"
         approvers = ["me"]
         daily_budget_usd = -1.0
@@ -200,12 +204,27 @@ fn every_invalid_value_is_reported_with_its_key() {
     instructions.files.0: cannot read DIR/gone.md: No such file or directory (os error 2)
     rules.0.agent: unknown agent "codexx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
     rules.0.chats: the list is empty, so it matches nothing: remove it or fill it
-    rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID or *
+    rules.0.authors: it needs channel: the id of an author belongs to its channel, and another channel may have it too
+    rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID, author or *
     rules.0.daily_budget_usd: it must be a number from 0
     rules.1.directory: DIR must be below serve.directory or one of serve.roots
     rules.2.reject: a rule that rejects messages can select nothing else
     rules.2: a rule before this one matches every message: put that one at the end
+    rules.1.directory: agents would work in DIR, which contains the data directory DIR/data, and could read the operator's token and every conversation: name another directory; or move the data with --data-dir
+    tls.key: DIR/work is below DIR, where agents work: move it out of their reach
     "#);
+}
+
+#[test]
+fn a_daily_budget_needs_an_agent_that_reports_its_cost() {
+    let rule = |agent: &str| format!("[serve]\nagent = \"codex\"\n[[serve.rules]]\ndaily_budget_usd = 2\n{agent}");
+    for agent in ["", "agent = \"gemini\""] {
+        let refused = refusals(&rule(agent));
+        assert!(refused.starts_with("rules.0.daily_budget_usd: the agent"), "{refused}");
+        assert!(refused.contains("does not report its cost"), "{refused}");
+    }
+    let directory = TempDir::new().unwrap();
+    assert!(built(&rule("agent = \"claude\""), directory.path()).is_ok());
 }
 
 #[test]
@@ -226,7 +245,7 @@ fn other_machines_need_tls_or_a_proxy() {
 fn the_built_in_values_are_those_of_the_configuration() {
     let directory = TempDir::new().unwrap();
     let table = ServeTable { directory: Some(directory.path().to_owned()), ..ServeTable::built_in() };
-    let built = build(&table, directory.path(), &Registry::default()).unwrap().config;
+    let built = build(&table, Path::new("/var/lib/teamster/data"), &Registry::default()).unwrap().config;
     let defaults = crate::config::Config::default();
     assert_eq!((built.limits, built.timing, built.retries), (defaults.limits, defaults.timing, defaults.retries));
     assert_eq!((built.listen, built.turn.permission), (defaults.listen, PermissionMode::Ask));

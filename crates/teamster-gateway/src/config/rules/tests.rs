@@ -60,8 +60,31 @@ fn the_model_of_another_agent_is_not_used() {
     assert_eq!((other.model, other.cli_path), (None, None));
     config.rules = vec![Rule { agent: Some("codex".to_owned()), model: Some("large".to_owned()), ..Rule::default() }];
     assert_eq!(resolve(&config, None, &none, HTTP).unwrap().model.as_deref(), Some("large"));
-    let chosen = resolve(&config, Some("claude"), &none, HTTP).unwrap();
-    assert_eq!(chosen.model.as_deref(), Some("default"));
+}
+
+#[test]
+fn a_conversation_cannot_select_another_agent_or_model_than_its_rule() {
+    let large = ConversationSettings { model: Some("large".to_owned()), ..ConversationSettings::default() };
+    let rule = |agent: Option<&str>, model: Option<&str>| Rule {
+        agent: agent.map(str::to_owned),
+        model: model.map(str::to_owned),
+        ..Rule::default()
+    };
+    for (rule, selected, expected) in [
+        (rule(Some("claude"), Some("haiku")), "codex", ("claude", Some("haiku"))),
+        (rule(Some("claude"), Some("haiku")), "claude", ("claude", Some("haiku"))),
+        // The selected model is that of the selected agent.
+        (rule(Some("claude"), None), "codex", ("claude", Some("default"))),
+        (rule(Some("claude"), None), "claude", ("claude", Some("large"))),
+        (rule(None, Some("haiku")), "codex", ("codex", Some("haiku"))),
+        (rule(None, None), "codex", ("codex", Some("large"))),
+    ] {
+        let config = config(PermissionMode::Ask, vec![rule]);
+        for origin in [HTTP, DISCORD] {
+            let turn = resolve(&config, Some(selected), &large, origin).unwrap();
+            assert_eq!((turn.agent.as_str(), turn.model.as_deref()), expected, "{} {selected}", origin.channel);
+        }
+    }
 }
 
 #[test]
@@ -85,36 +108,114 @@ fn a_conversation_cannot_leave_the_directory_of_its_rule() {
 }
 
 #[test]
-fn a_budget_and_approvers_belong_to_the_author() {
+fn a_budget_belongs_to_the_author() {
     let rules = vec![Rule { daily_budget_usd: Some(2.0), ..Rule::default() }];
     let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), DISCORD).unwrap();
     assert_eq!(turn.daily_budget, Some(("author:discord:ada".to_owned(), 2.0)));
-    assert_eq!(turn.approvers, ["discord:ada"]);
+}
+
+#[test]
+fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
+    for (origin, approvers, expected) in [
+        (DISCORD, None, Vec::new()),
+        (HTTP, None, vec!["http:ada"]),
+        (DISCORD, list(&["author"]), vec!["discord:ada"]),
+        (DISCORD, list(&["discord:7", "author", "token:1"]), vec!["discord:7", "discord:ada", "token:1"]),
+        (DISCORD, list(&["*"]), vec!["*"]),
+        (HTTP, list(&["discord:7"]), vec!["discord:7"]),
+    ] {
+        let rules = vec![Rule { approvers, ..Rule::default() }];
+        let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), origin).unwrap();
+        assert_eq!(turn.approvers, expected, "{}", origin.channel);
+    }
+}
+
+#[test]
+fn the_owner_of_a_token_gets_no_rights_of_an_author_of_a_chat() {
+    let full = Rule {
+        channel: Some("discord".to_owned()),
+        authors: list(&["ada"]),
+        permission: Some(PermissionMode::Full),
+        allow_tools: list(&["Bash"]),
+        approvers: list(&["author"]),
+        ..Rule::default()
+    };
+    let config = config(PermissionMode::Ask, vec![full]);
+    let resolved = |by_api| resolve_message(&config, None, &settings(None, None), DISCORD, by_api).unwrap();
+    let author = resolved(false);
+    assert_eq!((author.permission, author.approvers), (PermissionMode::Full, vec!["discord:ada".to_owned()]));
+    let owner = resolved(true);
+    assert_eq!((owner.permission, owner.allow_tools), (PermissionMode::Ask, Vec::new()));
+    assert_eq!(owner.approvers, ["http:ada"]);
+}
+
+#[test]
+fn a_message_through_the_api_has_the_lower_right_of_the_chat_and_its_sender() {
+    let rule = |channel: &str, permission, tools: &[&str]| Rule {
+        channel: Some(channel.to_owned()),
+        permission: Some(permission),
+        allow_tools: list(tools),
+        ..Rule::default()
+    };
+    for (chat, sender, expected) in [
+        (PermissionMode::Full, PermissionMode::ReadOnly, PermissionMode::ReadOnly),
+        (PermissionMode::ReadOnly, PermissionMode::Full, PermissionMode::ReadOnly),
+        (PermissionMode::Edit, PermissionMode::Edit, PermissionMode::Edit),
+    ] {
+        let rules = vec![rule("discord", chat, &["Read", "Bash"]), rule("http", sender, &["Bash", "Edit"])];
+        let turn = resolve_message(&config(PermissionMode::Ask, rules), None, &settings(None, None), DISCORD, true);
+        let turn = turn.unwrap();
+        assert_eq!((turn.permission, turn.allow_tools), (expected, vec!["Bash".to_owned()]), "{chat:?} {sender:?}");
+    }
+    let reject = Rule { reject: true, ..rule("http", PermissionMode::Ask, &[]) };
+    let config = config(PermissionMode::Ask, vec![reject]);
+    assert!(resolve_message(&config, None, &settings(None, None), DISCORD, true).is_none());
+}
+
+#[test]
+fn a_session_is_used_for_equal_settings_only() {
+    let turn = resolve(&config(PermissionMode::Ask, Vec::new()), None, &settings(None, None), HTTP).unwrap();
+    let changes: [fn(&mut TurnSettings); 8] = [
+        |turn| turn.agent = "codex".to_owned(),
+        |turn| turn.cli_path = Some("/bin/other".into()),
+        |turn| turn.model = None,
+        |turn| turn.permission = PermissionMode::Full,
+        |turn| turn.allow_tools = vec!["Bash".to_owned()],
+        |turn| turn.directory = "/work/a".into(),
+        |turn| turn.instructions = vec!["Be brief.".to_owned()],
+        |turn| turn.approvers = vec!["http:bob".to_owned()],
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut other = turn.clone();
+        change(&mut other);
+        assert!(!turn.opens_like(&other) && !other.opens_like(&turn), "{index}");
+    }
+    let budget = TurnSettings { daily_budget: Some(("author:http:ada".to_owned(), 1.0)), ..turn.clone() };
+    assert!(turn.opens_like(&budget), "a budget is checked before each turn");
 }
 
 proptest! {
     #[test]
-    fn a_chat_never_raises_its_permission(
+    fn only_the_author_that_selected_a_higher_permission_has_it_and_a_chat_never(
         default in 0_usize..4,
         ruled in proptest::option::of(0_usize..4),
         selected in proptest::option::of(0_usize..4),
         is_chat: bool,
+        selected_by in proptest::option::of("ada|bob"),
     ) {
         let rules = ruled.map(|at| Rule { permission: Some(MODES[at]), ..Rule::default() }).into_iter().collect();
         let config = config(MODES[default], rules);
         let origin = if is_chat { DISCORD } else { HTTP };
-        let selected_mode = selected.map(|at| MODES[at]);
-        let found = resolve(&config, None, &settings(selected_mode, None), origin).unwrap().permission;
+        let may_raise = !is_chat && ruled.is_none() && selected_by.as_deref() == Some("ada");
+        let permission = selected.map(|at| MODES[at]);
+        let conversation = ConversationSettings { permission_by: selected_by, ..settings(permission, None) };
+        let found = resolve(&config, None, &conversation, origin).unwrap().permission;
         let limit = ruled.unwrap_or(default);
         let found = MODES.iter().position(|mode| *mode == found).unwrap();
-        if is_chat || ruled.is_some() {
-            prop_assert!(found <= limit);
-        }
         // A lower permission is always granted.
         match selected {
-            None => prop_assert_eq!(found, limit),
-            Some(selected) if selected <= limit => prop_assert_eq!(found, selected),
-            Some(_) => {}
+            Some(selected) if selected <= limit || may_raise => prop_assert_eq!(found, selected),
+            _ => prop_assert_eq!(found, limit),
         }
     }
 

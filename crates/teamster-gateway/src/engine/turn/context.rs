@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use teamster_store::{
-    AttemptEnd, Claim, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId, PermissionOutcome,
-    StoreError,
+    AttemptEnd, Claim, Effects, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId,
+    PermissionOutcome, StoreError,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::deliveries::Recipient;
+use crate::channels::deliveries::{self, Recipient};
+use crate::config::{API, Origin};
 use crate::engine::gateway::{Gateway, Shared};
+use crate::engine::intake::is_by_api;
 use crate::engine::running::TurnCommand;
 use crate::engine::slots::Slot;
 use crate::error::GatewayError;
@@ -68,7 +70,14 @@ impl TurnContext {
         self.claim.lease
     }
 
-    /// Returns the closing of a request without a person, with its event.
+    /// Returns the author of the turn's message as lists of approvers name it.
+    pub(super) fn author_id(&self) -> Result<String, TurnError> {
+        let (address, message) = (&self.claim.conversation.address, &self.claim.turn.message);
+        let channel = if is_by_api(message)? { API } else { &address.channel };
+        Ok(Origin { channel, chat: &address.chat, author: &message.author }.author_id())
+    }
+
+    /// Returns the closing of a request without a person, with its event and what the chat shows.
     pub(super) fn closing(&self, id: PermissionId, outcome: PermissionOutcome) -> Result<PermissionClosing, TurnError> {
         let decision = match outcome {
             PermissionOutcome::Allowed => "allow",
@@ -84,8 +93,9 @@ impl TurnContext {
             by: None,
             message: None,
         };
-        let event = self.shared().event(&event, Some(self.claim.turn.id))?;
-        Ok(PermissionClosing { id, outcome, event: Some(event) })
+        let events = vec![self.shared().event(&event, Some(self.claim.turn.id))?];
+        let deliveries = deliveries::prompt_closed(&self.recipient(), id, outcome, None)?;
+        Ok(PermissionClosing { id, outcome, effects: Effects { events, deliveries } })
     }
 
     /// Records the end of the turn.

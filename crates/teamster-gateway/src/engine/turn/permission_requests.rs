@@ -48,13 +48,13 @@ impl Attempt<'_> {
             body: Json::of(&body)?,
         };
         let tool_name = body.get("toolName").and_then(Value::as_str).unwrap_or("question").to_owned();
-        let approvers = self.approvers();
+        let approvers = self.approvers(questions.is_some())?;
         let conversation = &self.context.claim.conversation;
         let turn = self.context.claim.turn.id;
         let recipient = self.context.recipient();
         let deliveries = match &event {
             Event::Question(question) => deliveries::question_prompt(&recipient, id, question)?,
-            Event::PermissionRequest(request) => deliveries::permission_prompt(&recipient, id, request)?,
+            Event::PermissionRequest(request) => deliveries::permission_prompt(&recipient, id, request, &approvers)?,
             _ => Vec::new(),
         };
         let new = NewPermission { id, body: Json::of(&with_approvers(body, &approvers))?, deadline };
@@ -73,8 +73,14 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn approvers(&self) -> Vec<String> {
-        self.open.as_ref().map(|open| open.settings.approvers.clone()).unwrap_or_default()
+    /// Returns who may answer a request. An answer to a question permits nothing: it is another message of the author.
+    fn approvers(&self, is_question: bool) -> Result<Vec<String>, TurnError> {
+        let mut approvers = self.open.as_ref().map(|open| open.settings.approvers.clone()).unwrap_or_default();
+        let author = self.context.author_id()?;
+        if is_question && !approvers.contains(&author) {
+            approvers.push(author);
+        }
+        Ok(approvers)
     }
 
     /// Passes answers from the store on to the agent.
@@ -118,8 +124,7 @@ impl Attempt<'_> {
         let closing = self.context.closing(id, outcome)?;
         let shared = self.context.shared();
         shared.store.close_permissions(self.context.lease(), vec![closing], shared.clock.now()).await?;
-        shared.hub.announce_growth(self.context.claim.conversation.id);
-        self.context.gateway.show_closed_prompt(id).await;
+        self.context.gateway.announce_growth(self.context.claim.conversation.id);
         self.requests.answered.insert(answered.request_id);
         self.reclaim_slot();
         Ok(())
@@ -131,7 +136,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Returns the closings of requests that nobody can answer any more.
+    /// Returns the closings of requests that can no longer be answered.
     pub(super) fn closings(&self) -> Result<Vec<PermissionClosing>, TurnError> {
         self.requests.ids().map(|id| self.context.closing(id, PermissionOutcome::TurnEnded)).collect()
     }

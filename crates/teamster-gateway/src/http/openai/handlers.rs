@@ -79,6 +79,10 @@ async fn complete(
     let Body(body) = body?;
     let request = request::read(&body, &headers)?;
     drop(body);
+    if request.conversation.is_some() {
+        // Its answer can repeat what others have written there.
+        caller.require(Scope::Read)?;
+    }
     check_agent(&face.gateway, &request)?;
     let place = Arc::clone(&face.places).try_acquire_owned().map_err(|_| {
         let message = "the gateway follows as many requests as it may; try again in a moment";

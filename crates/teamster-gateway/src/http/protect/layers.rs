@@ -11,7 +11,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::{Shared, body, responses};
+use super::state::Shared;
+use super::{body, responses};
 use crate::access::{ClientAddress, Identity, LimitKey, Method, Scope};
 
 /// Whether the request has an `Origin`, which is this gateway.

@@ -2,9 +2,11 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::json;
+use teamster::request::PermissionMode;
 
 use super::World;
 use crate::access::Scope;
+use crate::config::{Origin, resolve};
 
 #[tokio::test]
 async fn a_conversation_is_created_read_changed_and_deleted() {
@@ -183,12 +185,40 @@ async fn only_an_admin_selects_a_higher_permission_than_the_configuration() {
 }
 
 #[tokio::test]
+async fn a_permission_that_an_admin_has_selected_is_not_given_to_others() {
+    let world = World::memory(|_| {});
+    let sender = world.as_caller("bob", &[Scope::Send, Scope::Read]);
+    let created = world.post("/v1/conversations", json!({ "permission": "full" })).await.json(StatusCode::CREATED);
+    let path = format!("/v1/conversations/{}", created["id"].as_str().unwrap());
+    let permission = async |path: &str, author: &str| {
+        let id = path.rsplit('/').next().unwrap().parse().unwrap();
+        let found = world.gateway.store().conversation(id, world.gateway.now()).await.unwrap().unwrap();
+        let origin = Origin { channel: "http", chat: &found.address.chat, author };
+        let turn = resolve(world.gateway.config(), Some(&found.agent), &found.settings.to().unwrap(), origin).unwrap();
+        turn.permission
+    };
+    assert_eq!(permission(&path, "alice").await, PermissionMode::Full);
+    assert_eq!(permission(&path, "bob").await, PermissionMode::Ask);
+    // A fork of it, or a change of another setting, gives bob no more.
+    let fork = sender.post(&format!("{path}/fork"), json!({})).await.json(StatusCode::CREATED);
+    assert_eq!(fork.get("permission"), None);
+    let fork = format!("/v1/conversations/{}", fork["id"].as_str().unwrap());
+    assert_eq!(permission(&fork, "bob").await, PermissionMode::Ask);
+    sender.call(Method::PATCH, &path, json!({ "title": "mine" })).await.json(StatusCode::OK);
+    assert_eq!(permission(&path, "bob").await, PermissionMode::Ask);
+    sender.call(Method::PATCH, &path, json!({ "permission": "ask" })).await.json(StatusCode::OK);
+    world.call(Method::PATCH, &path, json!({ "permission": "edit" })).await.json(StatusCode::OK);
+    assert_eq!(permission(&path, "alice").await, PermissionMode::Edit);
+    assert_eq!(permission(&path, "bob").await, PermissionMode::Ask);
+}
+
+#[tokio::test]
 async fn a_directory_outside_of_the_roots_is_refused() {
     let world = World::memory(|_| {});
     let reply = world.post("/v1/conversations", json!({ "directory": "/etc" })).await;
     assert_eq!(reply.problem(403, "FORBIDDEN")["field"], "directory");
     let missing = world.post("/v1/conversations", json!({ "directory": "/nowhere/x" })).await;
     assert_eq!(missing.bytes, reply.bytes);
-    let reply = world.post("/v1/conversations", json!({ "agent": "nobody" })).await;
+    let reply = world.post("/v1/conversations", json!({ "agent": "unknown" })).await;
     assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "agent");
 }

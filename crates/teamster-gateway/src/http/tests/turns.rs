@@ -6,6 +6,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::World;
+use crate::access::Scope;
 
 #[tokio::test]
 async fn a_turn_shows_its_state_its_result_and_its_error() {
@@ -40,6 +41,23 @@ async fn a_turn_shows_its_state_its_result_and_its_error() {
         world.post(&format!("{path}/abort"), json!({})).await.json(StatusCode::ACCEPTED);
         world.post(&format!("{path}/retry"), json!({})).await.json(StatusCode::ACCEPTED);
     }
+}
+
+#[tokio::test]
+async fn only_its_author_or_an_admin_retries_a_turn() {
+    let world = World::memory(|_| {});
+    let id = world.conversation().await;
+    let turn = world.message(&id, "hi").await;
+    let lease = world.claim().await;
+    world.finish(lease, Err("AUTH")).await;
+    let path = format!("/v1/turns/{turn}/retry");
+    let stranger = world.as_caller("bob", &[Scope::Send, Scope::Read, Scope::Approve]);
+    stranger.post(&path, json!({})).await.problem(403, "FORBIDDEN");
+    let author = world.as_caller("alice", &[Scope::Send]);
+    author.post(&path, json!({})).await.json(StatusCode::ACCEPTED);
+    let lease = world.claim().await;
+    world.finish(lease, Err("AUTH")).await;
+    world.post(&path, json!({})).await.json(StatusCode::ACCEPTED);
 }
 
 #[tokio::test]

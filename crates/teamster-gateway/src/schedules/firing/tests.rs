@@ -48,6 +48,22 @@ async fn a_due_schedule_sends_its_message_to_its_conversation_once() {
 }
 
 #[tokio::test]
+async fn a_message_that_an_agent_has_scheduled_is_marked_as_its_own() {
+    for (created_by, by_agent) in [("turn 0197f3a0-0000-7000-8000-000000000001", true), ("token 1", false)] {
+        let body = ScheduleBody { created_by: created_by.to_owned(), ..body("0 * * * *") };
+        let (test, conversation) = with_schedule(&body).await;
+        test.advance(Duration::from_hours(1));
+        fire_due(&test.gateway).await.unwrap();
+        let queued = test.events(conversation, "turn_queued").await;
+        assert_eq!(queued[0]["byAgent"].as_bool(), by_agent.then_some(true), "{queued:?}");
+        let turns = test.gateway.store().open_turns(conversation).await.unwrap();
+        let details: serde_json::Value = turns[0].message.details.to().unwrap();
+        assert_eq!(details["byAgent"].as_bool(), by_agent.then_some(true), "{details}");
+        assert_eq!(turns[0].message.author, "ann", "the rules for its author apply");
+    }
+}
+
+#[tokio::test]
 async fn two_processes_fire_a_time_once() {
     let (test, conversation) = with_schedule(&body("0 * * * *")).await;
     test.advance(Duration::from_hours(1));

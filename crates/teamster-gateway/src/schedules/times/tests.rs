@@ -13,6 +13,7 @@ fn cron(expression: &str, time_zone: &str) -> ScheduleBody {
         author: "ann".to_owned(),
         missed: Missed::Once,
         max_age_seconds: 60,
+        by_api: false,
         created_by: String::new(),
     }
 }

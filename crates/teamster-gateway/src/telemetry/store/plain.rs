@@ -39,6 +39,7 @@ pass_on!(ConversationStore {
 
 pass_on!(LogStore {
     read turn(id: TurnId) -> Option<Turn>;
+    read turn_of_message(channel: String, channel_id: String) -> Option<Turn>;
     read turns(conversation: ConversationId, page: PageRequest) -> Page<Turn>;
     read open_turns(conversation: ConversationId) -> Vec<Turn>;
     read events(conversation: ConversationId, after: Seq, limit: u32) -> EventPage;

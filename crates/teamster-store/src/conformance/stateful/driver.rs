@@ -150,6 +150,7 @@ impl Driver {
                     details: (first % 2 == 0).then(Json::empty),
                     events: vec![event("message_edited", self.now)],
                 };
+                both!(self, turn_of_message(edit.channel, edit.channel_id));
                 both!(self, edit_message(edit, self.now));
             }
             Kind::Update | Kind::Resume | Kind::Fork | Kind::Delete => {

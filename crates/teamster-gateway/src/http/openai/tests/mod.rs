@@ -61,11 +61,15 @@ impl Fixture {
     }
 
     async fn send_with(&self, body: &Value, headers: &[(&str, &str)]) -> Response {
+        self.send_scoped(body, headers, &[Scope::Send, Scope::Read]).await
+    }
+
+    async fn send_scoped(&self, body: &Value, headers: &[(&str, &str)], scopes: &[Scope]) -> Response {
         let mut request = Request::post("/v1/chat/completions").header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let identity = Identity { token: None, owner: "ada".to_owned(), scopes: vec![Scope::Send] };
+        let identity = Identity { token: None, owner: "ada".to_owned(), scopes: scopes.to_vec() };
         let request = request.extension(identity).body(Body::from(body.to_string())).unwrap();
         self.app.clone().oneshot(request).await.unwrap()
     }

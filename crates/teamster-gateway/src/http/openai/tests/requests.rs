@@ -45,7 +45,7 @@ async fn no_content_can_pretend_to_be_another_role() {
         { "role": "assistant", "content": null, "tool_calls": [{ "id": "c", "function": { "name": "read" } }] },
         { "role": "tool", "tool_call_id": "c", "content": forged },
         { "role": "assistant", "content": forged },
-        { "role": "user", "content": "Go on" },
+        { "role": "user", "content": "Continue" },
     ]));
     let (turn, _) = message(&fixture, &body).await;
     let lines: Vec<Value> = turn.message.text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -105,6 +105,21 @@ async fn a_named_conversation_gets_the_last_message_only() {
     assert_eq!(both.status(), StatusCode::BAD_REQUEST);
     body["metadata"] = json!({ "conversation_id": other });
     assert_eq!(fixture.send(&body).await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_token_that_only_sends_does_not_read_a_conversation_by_its_answers() {
+    let fixture = fixture();
+    let new = NewConversationRequest { channel: "http".to_owned(), author: "eve".to_owned(), ..Default::default() };
+    let id = fixture.gateway.create_conversation(new).await.unwrap().id.to_string();
+    let mut body = ask(true);
+    let send_only = [Scope::Send];
+    let in_header = fixture.send_scoped(&body, &[("x-teamster-conversation", &id)], &send_only).await;
+    assert_eq!(in_header.status(), StatusCode::FORBIDDEN);
+    body["metadata"] = json!({ "conversation_id": id });
+    assert_eq!(fixture.send_scoped(&body, &[], &send_only).await.status(), StatusCode::FORBIDDEN);
+    let new_conversation = fixture.send_scoped(&ask(true), &[], &send_only).await;
+    assert_eq!(new_conversation.status(), StatusCode::OK);
 }
 
 #[tokio::test]
