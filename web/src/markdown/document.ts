@@ -54,7 +54,7 @@ export class MarkdownDocument {
       const known = before[last + index];
       return { key: known?.key ?? this.nextKey++, token, isOpen: true };
     });
-    // A new array tells views that something has changed; its blocks are the same objects.
+    // A new array causes views to render; its blocks are the same objects.
     this.finished = closed.length === 0 ? this.finished : [...this.finished, ...closed];
     this.open = open;
   }

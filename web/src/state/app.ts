@@ -12,7 +12,7 @@ import { parseRoute, route } from './route';
 
 /** `undefined` while it is unknown, `null` without a session. */
 export const session = signal<Session | null | undefined>(undefined);
-/** Why the page cannot tell whether there is a session. */
+/** Why it is unknown whether there is a session. */
 export const bootProblem = signal<string | undefined>(undefined);
 export const agents = signal<Agent[] | undefined>(undefined);
 export const current = signal<OpenConversation | undefined>(undefined);

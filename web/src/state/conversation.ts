@@ -7,7 +7,7 @@ import { type Connection, Follower } from '../api/follower';
 import { Problem, asProblem } from '../api/http';
 import { readRange } from '../api/range';
 import type { Conversation } from '../api/types';
-import { say } from './announce';
+import { announce } from './announce';
 import type { LogEvent } from './events';
 import { onFrame } from './frames';
 import { type LogState, type Request, type Turn, emptyLog, isEnded, logAfter, openRequests, turnsOf } from './model';
@@ -116,7 +116,7 @@ export class OpenConversation {
     this.slot.free();
   }
 
-  /** Stops following while nobody looks. */
+  /** Stops following while the page is hidden. */
   pause(): void {
     this.follower.close();
     this.slot.free();
@@ -198,10 +198,10 @@ export class OpenConversation {
   private announce(events: LogEvent[], last: number): void {
     for (const event of events) {
       if (event.seq <= last) continue;
-      if (event.type === 'turn_started') say('Working');
-      else if (event.type === 'permission_request') say('Needs your decision');
-      else if (event.type === 'question') say('Has a question');
-      else if (event.type === 'turn_finished') say(FINISHED[String(event['state'])] ?? 'Finished');
+      if (event.type === 'turn_started') announce('Working');
+      else if (event.type === 'permission_request') announce('Needs your decision');
+      else if (event.type === 'question') announce('Has a question');
+      else if (event.type === 'turn_finished') announce(FINISHED[String(event['state'])] ?? 'Finished');
     }
     const changes = ['turn_queued', 'turn_started', 'turn_finished', 'permission_request', 'permission_answered', 'question'];
     if (events.some((event) => event.seq > last && changes.includes(event.type))) this.onChange?.();
@@ -210,7 +210,7 @@ export class OpenConversation {
   /** Called when the state of the conversation may have changed. */
   onChange: (() => void) | undefined;
 
-  /** Checks what the loaded events do not say: older requests, and aborts. */
+  /** Checks what the loaded events do not contain: older requests, and aborts. */
   private async check(): Promise<void> {
     try {
       const { items } = await api.permissionRequests({ state: 'open', conversationId: this.id, limit: 100 });

@@ -9,7 +9,7 @@ import type { Item, LogState, NoticeBlock, Request, Turn } from './model';
 import { noticeOf } from './notices';
 import { answerOf, questionOf, requestOf } from './requests';
 
-/** The outcome of a batch: `gap` says that events are missing after `state.last`. */
+/** The outcome of a batch: `gap` is set if events are missing after `state.last`. */
 export interface Reduced {
   state: LogState;
   gap: boolean;

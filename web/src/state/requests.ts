@@ -60,7 +60,7 @@ export function outcomeText(answer: NonNullable<Request['answer']>, isQuestion =
     case 'denied':
       return `${isQuestion ? 'Declined' : 'Denied'}${by}`;
     case 'timed_out':
-      return 'Denied: nobody answered in time';
+      return 'Denied: there was no answer in time';
     case 'worker_lost':
       return 'Denied: the worker of the turn was lost';
     case 'turn_ended':

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// The colors: light, dark, or those of the system.
 
 import { signal } from '@preact/signals';
 

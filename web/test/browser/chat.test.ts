@@ -152,7 +152,7 @@ describe('a permission request', () => {
     const [first, second] = [tab, other].map((one) => one.page.locator('.decision'));
     await first?.getByText('rm -rf target').waitFor();
     await second?.getByText('rm -rf target').waitFor();
-    // The second tab does not hear of the answer before it answers itself.
+    // The second tab does not get the answer before it answers itself.
     await other.page.route('**/events?*', (route) => route.abort());
     await other.page.evaluate(() => window.dispatchEvent(new Event('online')));
     await first?.getByRole('button', { name: 'Deny' }).click();

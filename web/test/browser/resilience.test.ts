@@ -143,7 +143,7 @@ describe('a connection', () => {
   it('that stalls without closing is replaced', async () => {
     const id = await gateway.conversation('slow');
     let stalls = 0;
-    // The page believes in a stream that never ends and says nothing.
+    // The first stream never ends and sends nothing.
     await tab.page.addInitScript(() => {
       const real = window.fetch;
       let isFirst = true;

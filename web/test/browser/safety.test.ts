@@ -1,4 +1,4 @@
-// Nothing that an agent or a stranger writes runs, loads or breaks anything; and everybody can use the page.
+// Nothing that an agent or a stranger writes runs, loads or breaks anything; and the page is accessible.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -89,7 +89,7 @@ describe('every state has no findings of axe', () => {
   for (const { script, wait, open } of states) {
     it(`in a conversation: ${script}`, async () => {
       const id = await gateway.conversation(script);
-      await gateway.send(id, 'Please look at the failing test.');
+      await gateway.send(id, 'Please fix the failing test.');
       for (const view of [{ width: 1280, dark: false }, { width: 390, height: 844, dark: true }]) {
         tab = await Tab.open(browser, gateway, view);
         await tab.conversation(id);

@@ -16,7 +16,7 @@ export const MARKDOWN = `The tests fail because \`parse_header\` drops the last 
    - the length is compared with \`<\` instead of \`<=\`;
    - the last byte stays in the socket.
 
-> A header that ends at the buffer's end is rare, so nobody saw it for *three years*.
+> A header that ends at the buffer's end is rare, so the fault was there for *three years*.
 
 \`\`\`rust
 /// Returns the end of the header, if the buffer has it.
@@ -70,8 +70,8 @@ export function SCENARIOS(directory: string): Record<string, Step[][]> {
     echo: [[{ say: 'You said: {prompt}' }]],
     markdown: [[{ say: MARKDOWN }]],
     work: [[
-      { think: 'The failing test is in the parser. I look at the code that finds the end of the header first, then at the test.' },
-      { say: 'I look at the failing test first.' }, todo(1),
+      { think: 'The failing test is in the parser. I read the code that finds the end of the header first, then at the test.' },
+      { say: 'I read the failing test first.' }, todo(1),
       run('cargo test header', 'running 3 tests\ntest header_inside ... \u001b[32mok\u001b[0m\ntest header_at_end ... \u001b[31mFAILED\u001b[0m\n', { exit: 101 }),
       tool('Read', { file_path: '/home/dev/project/src/header.rs' }, before), todo(2),
       tool('Edit', { file_path: '/home/dev/project/src/header.rs', old_string: before, new_string: after }, 'The file was updated.'),

@@ -26,6 +26,8 @@ interface Shot {
   wait: string;
   prepare?: (tab: Tab) => Promise<void>;
   signedOut?: boolean;
+  /** Other views than those of all states. */
+  views?: typeof VIEWS;
 }
 
 const conversation = (script: string, title: string, text: string, ends = true) => async (gateway: Gateway) => {
@@ -45,7 +47,7 @@ const SHOTS: Shot[] = [
     prepare: async (tab) => { await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; }); await tab.openFolds(); await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = 0; }); },
   },
   {
-    name: 'readme', hash: conversation('readme', 'Fix the header parser', 'The test `header_at_end` fails. Please find out why and fix it.'), wait: '.turn-end',
+    name: 'readme', views: [{ name: 'light', width: 1120, height: 800 }, { name: 'dark', width: 1120, height: 800, dark: true }], hash: conversation('readme', 'Fix the header parser', 'The test `header_at_end` fails. Please find out why and fix it.'), wait: '.turn-end',
     prepare: async (tab) => {
       await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; });
       await tab.page.locator('.fold-line', { hasText: 'Edited' }).click();
@@ -85,7 +87,7 @@ afterAll(async () => {
 for (const shot of SHOTS.filter(({ name }) => ONLY === undefined || ONLY.includes(name))) {
   it(shot.name, async () => {
     const hash = await shot.hash(gateway);
-    for (const view of VIEWS) {
+    for (const view of shot.views ?? VIEWS) {
       const tab = await Tab.open(browser, gateway, { ...view, signedOut: shot.signedOut });
       await tab.goto(hash);
       await tab.page.locator(shot.wait).first().waitFor();

@@ -139,7 +139,7 @@ describe('the follower', () => {
     expect(connections.at(-1)).toEqual({ state: 'live' });
   });
 
-  it('stops where no attempt can succeed, and says why', async () => {
+  it('stops where no attempt can succeed, and reports why', async () => {
     for (const status of [404, 409, 410]) {
       respond = () => Response.json({ code: 'X', detail: 'gone' }, { status });
       follower.open();
