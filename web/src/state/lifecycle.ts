@@ -35,11 +35,24 @@ export function watchLifecycle(): void {
   window.addEventListener('online', online);
   window.addEventListener('offline', online);
   isOnline.value = navigator.onLine;
+  watchKeyboard();
   void checkBuild();
   // A gateway that comes back may be another release.
   effect(() => {
     if (current.value?.connection.value.state === 'live') void checkBuild();
   });
+}
+
+/** Keeps the message field above the keyboard of browsers that lay it over the page instead of making the page smaller. */
+function watchKeyboard(): void {
+  const { visualViewport } = window;
+  if (visualViewport === null) return;
+  const measure = () => {
+    const covered = Math.max(0, window.innerHeight - visualViewport.height * visualViewport.scale - visualViewport.offsetTop);
+    document.documentElement.style.setProperty('--keyboard', `${Math.round(covered)}px`);
+  };
+  visualViewport.addEventListener('resize', measure);
+  visualViewport.addEventListener('scroll', measure);
 }
 
 async function checkBuild(): Promise<void> {

@@ -113,6 +113,17 @@ it('a queued message is taken out of the queue and edited', async () => {
   await tab.check();
 });
 
+it('a message is sent into the running turn by Control and Enter', async () => {
+  await open(await gateway.conversation('hang'));
+  await tab.write('one');
+  await tab.sees('This takes long.');
+  await tab.composer.fill('and this as well');
+  await tab.page.getByRole('button', { name: 'Queue' }).waitFor();
+  await tab.composer.press('Control+Enter');
+  await tab.page.locator('.row-message', { hasText: 'and this as well' }).getByText('Went into the running turn').waitFor();
+  await tab.check();
+});
+
 it('a plan shows the step that runs, above the composer', async () => {
   await open(await gateway.conversation('planning'));
   await tab.write('go');
