@@ -92,7 +92,8 @@ function ToolBody({ tool }: { tool: ToolBlock }) {
       <InputView input={tool.input} leaveOut={leaveOut} />
       <Children tool={tool} />
       <Images content={tool.result?.content} />
-      <OutputView output={output} label="Output" isError={isError} />
+      {/* The output of an edit repeats what its difference shows. */}
+      {(edits.length === 0 || isError) && <OutputView output={output} label="Output" isError={isError} />}
       {output === '' && tool.result !== undefined && edits.length === 0 && <p class="muted no-output">No output</p>}
     </>
   );

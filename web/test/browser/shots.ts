@@ -51,6 +51,7 @@ const SHOTS: Shot[] = [
     prepare: async (tab) => {
       await tab.page.locator('.transcript').evaluate((view) => { view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 })); view.scrollTop = 0; });
       await tab.page.locator('.fold-line', { hasText: 'Edited' }).click();
+      await tab.page.mouse.move(0, 0);
       await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = 0; });
     },
   },
