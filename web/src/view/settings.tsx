@@ -94,6 +94,8 @@ function ModelField({ model, onChange }: { model: string; onChange: (model: stri
   const field = useRef<HTMLInputElement>(null);
   const isEditing = useSignal(false);
   const save = () => {
+    // The field that is removed loses the focus once more.
+    if (!isEditing.value) return;
     isEditing.value = false;
     const value = field.current?.value.trim() ?? '';
     if (value !== model) onChange(value);
