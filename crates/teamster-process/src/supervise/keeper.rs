@@ -26,9 +26,7 @@ use super::{
     termination::{Members, Termination},
     wire::{self, Inbox, Report, Request, Start},
 };
-use crate::{
-    descendants::Descendants, lease::KeeperLease, process::Process, stat::Stat, survivor::Survivor, sys,
-};
+use crate::{descendants::Descendants, lease::KeeperLease, process::Process, stat::Stat, survivor::Survivor, sys};
 
 /// The grace period of a tree whose host is gone. The whole tree must be gone within two seconds,
 /// also on a busy machine.

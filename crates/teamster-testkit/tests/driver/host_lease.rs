@@ -55,10 +55,8 @@ async fn nothing_starts_under_an_expired_lease() {
 #[tokio::test]
 async fn the_idle_process_of_a_session_dies_with_the_lease_and_a_new_term_starts_another() {
     let (env, lease) = test_env();
-    let scripts = [
-        agent(&env).then(turn("one", "1")).read_to_end(),
-        agent(&env).then(turn("three", "3")).read_to_end(),
-    ];
+    let scripts =
+        [agent(&env).then(turn("one", "1")).read_to_end(), agent(&env).then(turn("three", "3")).read_to_end()];
     let session = open(&env, &Script::new().play_next(&env.path("starts"), scripts));
     rest_of(&mut session.send("one").unwrap()).await.assert_success("1");
     let pid = env.pid("agent").await;

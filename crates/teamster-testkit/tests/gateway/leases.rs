@@ -11,7 +11,8 @@ use crate::test_gateway::{LIMIT, TestGateway, play_scenario, write_program};
 const LEASE: Duration = Duration::from_secs(3);
 
 /// An agent that writes while the test changes the store, and does not end.
-const SLOW: &str = "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 700 }, { say = \" more\" }, { waitMs = 60000 }]\n";
+const SLOW: &str =
+    "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 700 }, { say = \" more\" }, { waitMs = 60000 }]\n";
 
 /// Writes an agent that records its pid, and in the file `term` that it received SIGTERM.
 fn write_agent(directory: &Path) {
