@@ -70,7 +70,9 @@ async fn an_agent_sends_messages_and_files_and_makes_schedules_without_a_permiss
     let scenario = Scenario::new().branch("send", sends).branch("plan", plans(agent));
     let env = agent.test_env(scenario).await?;
     fs::write(env.project().join("plan.json"), "[\"every day\"]")?;
-    let gateway = TestGateway::start(agent, &env, "permission = \"read-only\"").await?;
+    // Gemini CLI starts MCP servers only in a trusted directory.
+    let trust = if agent.name == "gemini" { "project_trust = \"trusted\"" } else { "" };
+    let gateway = TestGateway::start(agent, &env, &format!("permission = \"read-only\"\n{trust}")).await?;
     let conversation = gateway.create_conversation(&json!({})).await?;
     let sent = gateway.answered(&conversation, "The roses are dry. SCN:send").await?;
     assert_eq!(sent["result"]["finalText"], "Sent.", "{sent}");

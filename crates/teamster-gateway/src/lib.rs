@@ -33,6 +33,7 @@ pub mod hooks;
 pub mod http;
 pub mod instructions;
 pub mod schedules;
+mod session_request;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;
@@ -47,3 +48,4 @@ pub use engine::{
 pub use error::GatewayError;
 pub use event_log::EventLog;
 pub use failpoints::FAILPOINTS;
+pub use session_request::{Omission, omissions};

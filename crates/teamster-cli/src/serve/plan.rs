@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teamster::backend::{Backend, BackendConfig, BackendError, variables};
-use teamster::request::{Inherit, ProjectTrust, PromptMode, RunRequest};
+use teamster::request::{Inherit, PromptMode, RunRequest};
 use teamster::{HostLease, Inspection, Registry, Runtime};
 use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
 use teamster_gateway::config::{Config, with_keys};
+use teamster_gateway::{Omission, omissions};
 
 use super::data_dir;
 use super::values::ServeValues;
@@ -93,15 +94,19 @@ fn runtime(registry: Registry, config: &Config, lease: HostLease) -> Runtime {
 /// # Errors
 /// The agent cannot run: one line with its name and its path.
 pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec<Printable>), Printable> {
+    let mut left_out = Vec::new();
+    if let Ok(agent) = plan.runtime.registry().get(&plan.serve.config.turn.agent) {
+        left_out = omissions(&*agent, &plan.serve.config);
+    }
     let turn = &mut plan.serve.config.turn;
     let mut request = RunRequest::default();
     request.cli_path.clone_from(&turn.cli_path);
     request.model.clone_from(&turn.model);
-    request.max_turns = turn.max_turns;
+    request.max_turns = turn.max_turns.filter(|_| !left_out.contains(&Omission::MaxTurns));
     request.permissions.mode = turn.permission;
     request.permissions.allow.clone_from(&turn.allow_tools);
     request.inherit = Inherit::WithholdKeys { keep: turn.keep_keys.clone() };
-    (request.prompt_mode, request.project_trust) = (PromptMode::Literal, ProjectTrust::Untrusted);
+    (request.prompt_mode, request.project_trust) = (PromptMode::Literal, turn.project_trust);
     request.cwd = Some(turn.directory.clone());
     let config = BackendConfig::new(request).with_runtime(Arc::clone(&plan.runtime));
     let backend = Backend::create(&turn.agent, config).map_err(|error| cannot_run(&turn.agent, &error))?;
@@ -109,6 +114,9 @@ pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec
     if !warnings.is_empty() {
         turn.allow_tools.clear();
     }
+    let further = left_out.iter().filter(|omission| **omission != Omission::AllowTools);
+    let warnings =
+        warnings.into_iter().chain(further.map(|omission| Printable::message(&omission.to_string()))).collect();
     match backend.validate().await {
         Ok(inspection) => Ok((inspection, warnings)),
         Err(error) => Err(cannot_run(&turn.agent, &error)),

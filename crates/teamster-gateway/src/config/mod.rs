@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use teamster::request::PermissionMode;
+use teamster::request::{PermissionMode, ProjectTrust};
 
 pub(crate) use rules::{API, EVERYONE, resolve_message, rule_for};
 pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, resolve};
@@ -84,6 +84,8 @@ pub struct TurnDefaults {
     pub permission: PermissionMode,
     /// Rules of allowed tools.
     pub allow_tools: Vec<String>,
+    /// Whether the configuration that a working directory has for agents is used: hooks, servers, instructions.
+    pub project_trust: ProjectTrust,
     /// Environment variables with keys that agents inherit, besides their own keys. A name may contain one `*`.
     pub keep_keys: Vec<String>,
     /// The working directory.
@@ -223,6 +225,7 @@ impl Default for TurnDefaults {
             model: None,
             permission: PermissionMode::Ask,
             allow_tools: Vec::new(),
+            project_trust: ProjectTrust::Untrusted,
             keep_keys: Vec::new(),
             directory: PathBuf::from("."),
             max_turns: NonZeroU32::new(25),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::channels::{BotsTable, DeliveryTable, UnknownName};
 use super::rule::RuleTable;
 use super::table::{LimitsTable, RetriesTable, ServeTable, TimingTable};
-use super::values::{InterruptedName, PermissionName, Role, Time};
+use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::config::{Config, Rule, Tls};
 
 /// Replaces a value if the table has one.
@@ -59,6 +59,7 @@ fn apply_turn(table: &ServeTable, config: &mut Config) {
     set(&mut turn.agent, table.agent.clone());
     set(&mut turn.allow_tools, table.allow_tools.clone());
     set(&mut turn.keep_keys, table.keep_keys.clone());
+    set(&mut turn.project_trust, table.project_trust.map(TrustName::value));
     set(&mut turn.directory, table.directory.clone());
     set(&mut turn.permission, table.permission.map(PermissionName::mode));
     turn.cli_path.clone_from(&table.cli_path);
@@ -171,6 +172,7 @@ impl ServeTable {
             behind_proxy: Some(false),
             role: Some(Role::All),
             permission: Some(PermissionName::Ask),
+            project_trust: Some(TrustName::Untrusted),
             max_turns: turn.max_turns,
             interrupted: Some(InterruptedName::Report),
             limits: Some(LimitsTable {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::channels::{BotsTable, DeliveryTable};
 use super::rule::RuleTable;
-use super::values::{InterruptedName, PermissionName, Role, Time};
+use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::channels::WebhookConfig;
 use crate::hooks::HookConfig;
 use crate::schedules::ScheduleLimits;
@@ -54,7 +54,10 @@ pub struct ServeTable {
     /// Rules of tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
-    /// Environment variables with keys that agents inherit besides their own, such as "ACME_API_KEY" or "ACME_*"
+    /// Whether agents use the configuration of their working directory: trusted or untrusted
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_trust: Option<TrustName>,
+    /// Environment variables with keys that agents inherit besides their own; a name may contain one *
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_keys: Option<Vec<String>>,
     /// The working directory of agents

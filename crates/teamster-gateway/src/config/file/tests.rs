@@ -3,7 +3,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use teamster::Registry;
-use teamster::request::PermissionMode;
+use teamster::request::{PermissionMode, ProjectTrust};
 use tempfile::TempDir;
 use toml::de::DeTable;
 
@@ -118,6 +118,7 @@ fn a_table_sets_every_part_of_the_configuration() {
         model = "large"
         permission = "edit"
         allow_tools = ["Read"]
+        project_trust = "trusted"
         keep_keys = ["ACME_API_KEY"]
         directory = "work"
         max_turns = 7
@@ -147,7 +148,10 @@ fn a_table_sets_every_part_of_the_configuration() {
     assert_eq!((config.listen.to_string().as_str(), role), ("127.0.0.1:0", Role::All));
     assert_eq!((config.data_dir.as_path(), store), (Path::new("/home/ada/gateway"), directory.path().join("store.db")));
     assert_eq!(config.turn.cli_path, Some(directory.path().join("bin/codex")));
-    assert_eq!(config.turn.keep_keys, ["ACME_API_KEY"]);
+    assert_eq!(
+        (config.turn.project_trust, config.turn.keep_keys),
+        (ProjectTrust::Trusted, vec!["ACME_API_KEY".to_owned()])
+    );
     assert_eq!((config.turn.permission, config.turn.deadline), (PermissionMode::Edit, Some(Duration::from_mins(20))));
     assert_eq!((&config.turn.directory, &config.roots), (&real.join("work"), &vec![real.join("other")]));
     assert_eq!(

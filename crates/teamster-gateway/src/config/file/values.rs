@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use teamster::request::PermissionMode;
+use teamster::request::{PermissionMode, ProjectTrust};
 
 use crate::config::Interrupted;
 
@@ -65,6 +65,25 @@ impl PermissionName {
             Self::Ask => PermissionMode::Ask,
             Self::Edit => PermissionMode::Edit,
             Self::Full => PermissionMode::Full,
+        }
+    }
+}
+
+/// Whether a working directory is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrustName {
+    /// The configuration that it has for agents is used.
+    Trusted,
+    /// No such configuration is used.
+    Untrusted,
+}
+
+impl TrustName {
+    pub(super) const fn value(self) -> ProjectTrust {
+        match self {
+            Self::Trusted => ProjectTrust::Trusted,
+            Self::Untrusted => ProjectTrust::Untrusted,
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The session of an attempt: a warm one, a resumed one, or a new one that gets the conversation's history.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use teamster::event::SessionId;
-use teamster::request::{Attachment, Conversation, Inherit, Permissions, ProjectTrust, Prompt, PromptMode};
+use teamster::request::{Attachment, Conversation, Prompt};
 use teamster::{RunError, RunRequest};
 use teamster_store::{BudgetDecision, BudgetLimit, Seq, Timestamp};
 
@@ -16,6 +15,8 @@ use crate::engine::intake::MessageDetails;
 use crate::engine::sessions::OpenSession;
 use crate::error::GatewayError;
 use crate::instructions::Placeholders;
+use crate::session_request::{Omission, fit, is_supported, session_request};
+use crate::tools::SessionTools;
 
 /// What an agent gets instead of a message, if it continues an interrupted turn.
 const CONTINUE: &str = "You were interrupted while you worked on my last message. Continue where you stopped.";
@@ -90,7 +91,7 @@ impl TurnContext {
         if let Some(id) = resumed {
             request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
         }
-        let tools = shared.tools.offer(conversation, &mut request);
+        let (request, tools) = self.offer_tools(&settings.agent, request);
         let session = match shared.runtime.open(&settings.agent, request) {
             Ok(session) => Arc::new(session),
             Err(error) => return Ok(Err(error)),
@@ -163,21 +164,31 @@ impl TurnContext {
     }
 
     fn request(&self, settings: &TurnSettings, instructions: &str) -> RunRequest {
-        let config = &self.shared().config;
-        let mut request = RunRequest::session()
-            .with_cwd(&settings.directory)
-            .with_permissions(Permissions::new(settings.permission).with_allow(settings.allow_tools.clone()))
-            .with_prompt_mode(PromptMode::Literal)
-            .with_project_trust(ProjectTrust::Untrusted)
-            .with_inherit(Inherit::WithholdKeys { keep: config.turn.keep_keys.clone() })
+        let agent = settings.agent.as_str();
+        let shared = self.shared();
+        let mut request = session_request(&shared.config, settings)
             .with_label("conversation", self.claim.conversation.id.to_string());
-        request.model.clone_from(&settings.model);
-        request.cli_path.clone_from(&settings.cli_path);
-        request.max_turns = config.turn.max_turns.or(NonZeroU32::new(25));
+        if let Ok(known) = shared.runtime.registry().get(agent) {
+            for omission in fit(&*known, &mut request) {
+                tracing::debug!(agent, %omission);
+            }
+        }
         request.append_system_prompt = Some(instructions.to_owned()).filter(|text| !text.is_empty());
-        request.limits.answer = config.timing.permission_timeout;
-        request.limits.deadline = config.turn.deadline.unwrap_or_default();
         request
+    }
+
+    /// Adds the tools of the gateway to a request, if the agent supports them.
+    fn offer_tools(&self, agent: &str, request: RunRequest) -> (RunRequest, SessionTools) {
+        let shared = self.shared();
+        let mut with_tools = request.clone();
+        let tools = shared.tools.offer(self.claim.conversation.id, &mut with_tools);
+        match shared.runtime.registry().get(agent) {
+            Ok(known) if is_supported(&*known, &request) && !is_supported(&*known, &with_tools) => {
+                tracing::debug!(agent, omission = %Omission::Tools);
+                (request, SessionTools::default())
+            }
+            _ => (with_tools, tools),
+        }
     }
 }
 

@@ -1,0 +1,162 @@
+//! The request of an agent's session, as far as the agent supports it.
+//!
+//! A gateway has one configuration for all agents, and each agent lacks something. What only limits or extends a turn is left
+//! out. What protects the machine is never left out: then the turn does not start.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use teamster::RunRequest;
+use teamster::agent::Agent;
+use teamster::request::{Inherit, McpServer, Permissions, PromptMode};
+
+use crate::config::{Config, ConversationSettings, Origin, TurnSettings, resolve};
+
+/// The limit of model calls, if the configuration has none.
+const MAX_TURNS: u32 = 25;
+
+/// What a session does without, because its agent does not support it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Omission {
+    /// The limit of model calls: with it, each turn would be a process of its own, which cannot ask for permission.
+    MaxTurns,
+    /// The rules of allowed tools. The tools need permission then.
+    AllowTools,
+    /// The tools of the gateway.
+    Tools,
+}
+
+impl fmt::Display for Omission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::MaxTurns => "max_turns is not used: the agent cannot limit the model calls of a turn in a session",
+            Self::AllowTools => {
+                "allow_tools is not used: the agent cannot enforce the rules, so its tools need permission"
+            }
+            Self::Tools => {
+                "the tools of the gateway are not offered: the agent starts no MCP server in a directory that is not \
+                 trusted (project_trust = \"trusted\" trusts it)"
+            }
+        })
+    }
+}
+
+/// Returns the request of a session, without instructions and tools.
+pub(crate) fn session_request(config: &Config, settings: &TurnSettings) -> RunRequest {
+    let mut request = RunRequest::session()
+        .with_cwd(&settings.directory)
+        .with_permissions(Permissions::new(settings.permission).with_allow(settings.allow_tools.clone()))
+        .with_prompt_mode(PromptMode::Literal)
+        .with_project_trust(config.turn.project_trust)
+        .with_inherit(Inherit::WithholdKeys { keep: config.turn.keep_keys.clone() });
+    request.model.clone_from(&settings.model);
+    request.cli_path.clone_from(&settings.cli_path);
+    request.max_turns = config.turn.max_turns.or(NonZeroU32::new(MAX_TURNS));
+    request.limits.answer = config.timing.permission_timeout;
+    request.limits.deadline = config.turn.deadline.unwrap_or_default();
+    request
+}
+
+/// Removes what the agent does not support, and returns what it was.
+pub(crate) fn fit(agent: &dyn Agent, request: &mut RunRequest) -> Vec<Omission> {
+    let mut omissions = Vec::new();
+    let mut omit = |omission, change: fn(&mut RunRequest), is_better: fn(&dyn Agent, &RunRequest) -> bool| {
+        let mut without = request.clone();
+        change(&mut without);
+        if without != *request && !is_better(agent, request) && is_better(agent, &without) {
+            *request = without;
+            omissions.push(omission);
+        }
+    };
+    omit(Omission::AllowTools, |request| request.permissions.allow.clear(), is_supported);
+    omit(Omission::MaxTurns, |request| request.max_turns = None, is_supported);
+    omit(Omission::MaxTurns, |request| request.max_turns = None, is_live);
+    omissions
+}
+
+/// Returns whether the agent supports a request.
+pub(crate) fn is_supported(agent: &dyn Agent, request: &RunRequest) -> bool {
+    if agent.capabilities().is_some_and(|capabilities| capabilities.check(agent.name(), request).is_err()) {
+        return false;
+    }
+    match agent.plan_session(request) {
+        Ok(Some(_)) => true,
+        Ok(None) => {
+            let mut run = request.clone();
+            "x".clone_into(&mut run.prompt);
+            agent.plan(&run).is_ok()
+        }
+        Err(_) => false,
+    }
+}
+
+/// Returns whether the agent serves many turns with one process, which can ask for permission.
+fn is_live(agent: &dyn Agent, request: &RunRequest) -> bool {
+    is_supported(agent, request) && matches!(agent.plan_session(request), Ok(Some(_)))
+}
+
+/// Returns what sessions of the configured agent do without. It is nothing if the agent is unknown.
+pub fn omissions(agent: &dyn Agent, config: &Config) -> Vec<Omission> {
+    let origin = Origin { channel: "http", chat: "", author: "" };
+    let Some(settings) = resolve(config, Some(agent.name()), &ConversationSettings::default(), origin) else {
+        return Vec::new();
+    };
+    let mut request = session_request(config, &settings);
+    let mut omissions = fit(agent, &mut request);
+    if config.tools.enabled && is_supported(agent, &request) {
+        request.mcp_servers.insert("teamster".to_owned(), McpServer::http("http://127.0.0.1:1/mcp"));
+        if !is_supported(agent, &request) {
+            omissions.push(Omission::Tools);
+        }
+    }
+    omissions
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster::Registry;
+    use teamster::request::ProjectTrust;
+
+    use super::*;
+
+    fn of(name: &str, change: impl FnOnce(&mut Config)) -> Vec<Omission> {
+        let mut config = Config::default();
+        config.turn.agent = name.to_owned();
+        config.turn.model = Some("acme/large".to_owned());
+        config.turn.directory = std::env::temp_dir();
+        change(&mut config);
+        omissions(&*Registry::default().get(name).unwrap(), &config)
+    }
+
+    #[test]
+    fn every_agent_keeps_a_live_session_and_only_gemini_cli_lacks_the_tools() {
+        assert_eq!(of("claude", |_| {}), []);
+        assert_eq!(of("codex", |_| {}), []);
+        assert_eq!(of("opencode", |_| {}), []);
+        assert_eq!(of("gemini", |_| {}), [Omission::MaxTurns, Omission::Tools]);
+    }
+
+    #[test]
+    fn gemini_cli_gets_the_tools_in_a_trusted_directory() {
+        assert_eq!(of("gemini", |config| config.turn.project_trust = ProjectTrust::Trusted), [Omission::MaxTurns]);
+        let disabled = |config: &mut Config| config.tools.enabled = false;
+        assert_eq!(of("gemini", disabled), [Omission::MaxTurns]);
+    }
+
+    #[test]
+    fn what_protects_the_machine_is_not_left_out() {
+        let agent = Registry::default().get("acp").unwrap();
+        let config = Config::default();
+        let settings = resolve(
+            &config,
+            Some("acp"),
+            &ConversationSettings::default(),
+            Origin { channel: "http", chat: "", author: "" },
+        );
+        let mut request = session_request(&config, &settings.unwrap());
+        fit(&*agent, &mut request);
+        assert_eq!(request.project_trust, ProjectTrust::Untrusted);
+        assert!(!is_supported(&*agent, &request));
+    }
+}
