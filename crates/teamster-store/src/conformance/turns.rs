@@ -7,9 +7,9 @@ use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
 use crate::ids::{Day, HostId, Json, Seq, Timestamp, TurnId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationPatch, ConversationState, Effects, EndState, Finish,
-    HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange, TurnState, Usage, UsageEntry,
-    UsageQuery,
+    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationPatch, ConversationState,
+    Effects, EndState, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange,
+    TurnState, Usage, UsageEntry, UsageQuery,
 };
 
 suite![
@@ -289,15 +289,8 @@ async fn a_session_knows_since_when_another_agent_has_worked(world: &mut World) 
         world.store().finish(claim.lease, end, world.now()).await.unwrap();
     }
     // Each turn has two events.
-    let expected = [
-        (false, None),
-        (true, None),
-        (false, None),
-        (true, None),
-        (true, Some(4)),
-        (true, Some(8)),
-        (true, None),
-    ];
+    let expected =
+        [(false, None), (true, None), (false, None), (true, None), (true, Some(4)), (true, Some(8)), (true, None)];
     assert_eq!(known, expected);
 }
 

@@ -98,7 +98,8 @@ fn end_attempt(db: &Connection, held: Held, lease: Lease, attempt: AttemptEnd, n
     match session {
         SessionChange::Keep => {}
         SessionChange::Set { agent, session } => {
-            let sql = "INSERT OR REPLACE INTO session (conversation, agent, id, host, seen) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let sql =
+                "INSERT OR REPLACE INTO session (conversation, agent, id, host, seen) VALUES (?1, ?2, ?3, ?4, ?5)";
             run(db, sql, params![held.conversation, agent, session.id, session.host, last])?;
         }
         SessionChange::Clear { agent } => {

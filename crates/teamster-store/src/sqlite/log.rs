@@ -135,8 +135,9 @@ mod tests {
         for migration in MIGRATIONS {
             db.execute_batch(migration).unwrap();
         }
-        let plan: String =
-            db.query_row(&format!("EXPLAIN QUERY PLAN {}", messages_sql()), params![1, 1, 1], |row| row.get(3)).unwrap();
+        let plan: String = db
+            .query_row(&format!("EXPLAIN QUERY PLAN {}", messages_sql()), params![1, 1, 1], |row| row.get(3))
+            .unwrap();
         assert!(plan.contains("USING INDEX event_message"), "{plan}");
         for kind in MESSAGE_EVENTS {
             assert!(messages_sql().contains(&format!("'{kind}'")), "{kind}");

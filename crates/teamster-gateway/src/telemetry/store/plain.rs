@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use teamster_store::{
     AccessStore, Answer, AnswerOutcome, AuditEntry, BudgetStatus, ChatAddress, Conversation, ConversationFilter,
-    ConversationId, ConversationPatch, ConversationStore, Day, Effects, Event, EventPage, FeedCursor, FeedPage, Fork, Json,
-    Lease, LogStore, MaintenanceStore, NewAuditEntry, NewConversation, NewPermission, Page, PageRequest, Permission,
-    PermissionClosing, PermissionFilter, PermissionId, PermissionStore, Pruned, Result, RetentionPolicy, Seq,
-    StoreStatus, Timestamp, Token, TokenId, Turn, TurnId, UsageQuery, UsageRow,
+    ConversationId, ConversationPatch, ConversationStore, Day, Effects, Event, EventPage, FeedCursor, FeedPage, Fork,
+    Json, Lease, LogStore, MaintenanceStore, NewAuditEntry, NewConversation, NewPermission, Page, PageRequest,
+    Permission, PermissionClosing, PermissionFilter, PermissionId, PermissionStore, Pruned, Result, RetentionPolicy,
+    Seq, StoreStatus, Timestamp, Token, TokenId, Turn, TurnId, UsageQuery, UsageRow,
 };
 
 use super::MeasuredStore;
