@@ -1,10 +1,12 @@
 //! The promises of the gateway's engine, on the fake agent and a real SQLite store.
 
+mod agents;
 mod answers;
 mod continuation;
 mod crashes;
 mod exposition;
 mod metrics;
+mod outages;
 mod permissions;
 mod retries;
 mod sessions;
