@@ -225,6 +225,14 @@ impl StoreError {
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Locked { .. } | Self::QueueFull { .. })
     }
+
+    /// Returns whether the store cannot be written now, so that the same call succeeds when the cause is gone.
+    pub const fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Database { .. }
+        )
+    }
 }
 
 /// The result of an operation.

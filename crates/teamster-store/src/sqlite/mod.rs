@@ -115,7 +115,7 @@ impl SqliteStore {
 
     async fn write<T: Send + 'static>(
         &self,
-        operation: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+        operation: impl FnOnce(&Connection) -> Outcome<T> + Clone + Send + 'static,
     ) -> Result<T> {
         self.writer.run(operation).await
     }

@@ -8,6 +8,7 @@
     reason = "the lints take helpers of tests for library code"
 )]
 
+mod agents;
 mod answers;
 mod authors;
 mod continuation;
@@ -16,6 +17,7 @@ mod exposition;
 mod leases;
 mod live;
 mod metrics;
+mod outages;
 mod permissions;
 mod retries;
 mod sessions;

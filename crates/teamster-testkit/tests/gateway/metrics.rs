@@ -16,7 +16,7 @@ use crate::test_gateway::TestGateway;
 
 const ECHO: &str = "[[turns]]\nsteps = [{ say = \"You said: {prompt}\" }]\n";
 
-fn app(gateway: &Gateway, scopes: Vec<Scope>) -> Router {
+pub(crate) fn app(gateway: &Gateway, scopes: Vec<Scope>) -> Router {
     let identity = Identity { token: None, owner: "test".to_owned(), scopes };
     let app = http::router(gateway.clone()).layer(Extension(identity));
     count_requests(app, gateway.metrics())
@@ -32,7 +32,7 @@ async fn get(app: &Router, path: &str, accept: &str) -> (StatusCode, String, Str
 }
 
 /// Returns the samples by name and labels, as they are written.
-async fn scrape(app: &Router) -> BTreeMap<String, f64> {
+pub(crate) async fn scrape(app: &Router) -> BTreeMap<String, f64> {
     let (status, kind, text) = get(app, "/metrics", "*/*").await;
     assert_eq!(status, StatusCode::OK, "{text}");
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");

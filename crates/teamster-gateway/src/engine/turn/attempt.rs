@@ -307,7 +307,8 @@ impl TurnContext {
         let has_deliveries = !deliveries.is_empty();
         let effects = Effects { events, deliveries };
         failpoint!("append.before");
-        let last = shared.store.append(self.lease(), progress, effects, shared.clock.now()).await?;
+        let append = || shared.store.append(self.lease(), progress, effects.clone(), shared.clock.now());
+        let last = self.persist(append).await?;
         failpoint!("append.after");
         shared.hub.announce_appended(self.claim.conversation.id, copies, last);
         if has_deliveries {
