@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::suite;
 use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
-use crate::ids::{Day, HostId, Json, Timestamp, TurnId};
+use crate::ids::{ConversationId, Day, HostId, Json, Timestamp, TurnId};
 use crate::records::{
     AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationState, Effects, EndState, Finish,
     HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange, TurnState, Usage, UsageEntry,
@@ -65,11 +65,11 @@ async fn a_finished_turn_its_answer_its_session_and_its_usage_are_one_transactio
     assert_eq!(world.log(accepted.conversation).await.len(), 2);
 }
 
-async fn hand_back(world: &World, lease: crate::records::Lease, kind: HandBackKind) {
+async fn hand_back(world: &World, lease: Lease, kind: HandBackKind) {
     world.store().hand_back(lease, HandBack { kind, attempt: plain_end() }, world.now()).await.unwrap();
 }
 
-async fn state(world: &World, id: crate::ids::ConversationId) -> ConversationState {
+async fn state(world: &World, id: ConversationId) -> ConversationState {
     world.store().conversation(id, world.now()).await.unwrap().unwrap().state
 }
 

@@ -54,7 +54,7 @@ pub struct ServeTable {
     /// Rules of tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
-    /// Environment variables with keys that agents inherit besides their own, such as "ACME_API_KEY" or "ACME_*"
+    /// Environment variables with keys that agents inherit besides their own; a name may contain one asterisk
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_keys: Option<Vec<String>>,
     /// The working directory of agents

@@ -119,10 +119,10 @@ fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
     for (origin, approvers, expected) in [
         (DISCORD, None, Vec::new()),
         (HTTP, None, vec!["http:ada"]),
-        (DISCORD, list(&["author"]), vec!["discord:ada"]),
-        (DISCORD, list(&["discord:7", "author", "token:1"]), vec!["discord:7", "discord:ada", "token:1"]),
-        (DISCORD, list(&["*"]), vec!["*"]),
-        (HTTP, list(&["discord:7"]), vec!["discord:7"]),
+        (DISCORD, Some(list(&["author"])), vec!["discord:ada"]),
+        (DISCORD, Some(list(&["discord:7", "author", "token:1"])), vec!["discord:7", "discord:ada", "token:1"]),
+        (DISCORD, Some(list(&["*"])), vec!["*"]),
+        (HTTP, Some(list(&["discord:7"])), vec!["discord:7"]),
     ] {
         let rules = vec![Rule { approvers, ..Rule::default() }];
         let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), origin).unwrap();
@@ -134,10 +134,10 @@ fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
 fn the_owner_of_a_token_gets_no_rights_of_an_author_of_a_chat() {
     let full = Rule {
         channel: Some("discord".to_owned()),
-        authors: list(&["ada"]),
+        authors: Some(list(&["ada"])),
         permission: Some(PermissionMode::Full),
-        allow_tools: list(&["Bash"]),
-        approvers: list(&["author"]),
+        allow_tools: Some(list(&["Bash"])),
+        approvers: Some(list(&["author"])),
         ..Rule::default()
     };
     let config = config(PermissionMode::Ask, vec![full]);

@@ -27,6 +27,16 @@ const EVENT_LIMIT: &str = "EVENT_LIMIT";
 /// How long the end of a discarded agent is awaited. Only a process that cannot be killed takes that long.
 const DISCARD_LIMIT: Duration = Duration::from_secs(10);
 
+/// The agent's session of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AttemptSession {
+    New,
+    /// It is one of an earlier turn or attempt.
+    Resumed,
+    /// It does not exist any more.
+    Lost,
+}
+
 /// An attempt that runs.
 pub(super) struct Attempt<'a> {
     pub(super) context: &'a mut TurnContext,
@@ -37,10 +47,7 @@ pub(super) struct Attempt<'a> {
     /// The failure of an agent that could not be started.
     refused: Option<RunError>,
     pub(super) number: u32,
-    /// The session is one of an earlier turn or attempt.
-    pub(super) resumed: bool,
-    /// The session does not exist any more.
-    pub(super) has_lost_session: bool,
+    pub(super) session: AttemptSession,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
     pub(super) deliveries: Vec<NewDelivery>,
@@ -94,8 +101,7 @@ impl<'a> Attempt<'a> {
             run: None,
             refused: None,
             number,
-            resumed: false,
-            has_lost_session: false,
+            session: AttemptSession::New,
             buffer,
             deliveries: Vec::new(),
             requests: OpenRequests::default(),
@@ -109,7 +115,9 @@ impl<'a> Attempt<'a> {
         };
         match opened {
             Ok(Opened { open, prompt, knowledge }) => {
-                attempt.resumed = knowledge == Knowledge::Session;
+                if knowledge == Knowledge::Session {
+                    attempt.session = AttemptSession::Resumed;
+                }
                 if knowledge == (Knowledge::History { lost: true }) {
                     attempt.report_lost_session()?;
                 }

@@ -6,7 +6,7 @@ use teamster_store::{
     Usage, UsageEntry,
 };
 
-use super::attempt::{Attempt, Outcome, failed};
+use super::attempt::{Attempt, AttemptSession, Outcome, failed};
 use super::context::TurnError;
 use super::opening::micros;
 use crate::channels::deliveries;
@@ -44,10 +44,12 @@ impl Attempt<'_> {
             limited_until: self.limited_until,
             abort_requested: self.abort_requested,
             ran_tools: self.context.claim.turn.ran_tools || self.buffer.progress() == Progress::Tools,
-            resumed: self.resumed,
+            resumed: self.session == AttemptSession::Resumed,
         };
         let after = after_attempt(&facts, &shared.config.retries, shared.clock.now(), jitter());
-        self.has_lost_session = matches!(after, AfterAttempt::NewSession | AfterAttempt::Interrupted);
+        if matches!(after, AfterAttempt::NewSession | AfterAttempt::Interrupted) {
+            self.session = AttemptSession::Lost;
+        }
         match &after {
             AfterAttempt::Done => self.record_end(EndState::Done, &result, None).await?,
             AfterAttempt::Aborted => self.record_end(EndState::Aborted, &result, Some("ABORTED".to_owned())).await?,
@@ -183,7 +185,7 @@ impl Attempt<'_> {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         deliveries.extend(ending);
         let session = match &result.session_id {
-            _ if self.has_lost_session => SessionChange::Clear { agent: self.agent.clone() },
+            _ if self.session == AttemptSession::Lost => SessionChange::Clear { agent: self.agent.clone() },
             Some(id) => SessionChange::Set {
                 agent: self.agent.clone(),
                 session: Session { id: id.as_str().to_owned(), host: self.context.shared().host.clone() },
