@@ -23,7 +23,7 @@ impl Worker {
     fn start(shared: &Path) -> Self {
         let more = format!(
             "store = '{}'\ninterrupted = 'resume'\n[serve.timing]\nlease = '3s'\naffinity_timeout = '0s'\n",
-            shared.join("store.db").display()
+            shared.join("store.db").to_string_lossy()
         );
         let home = Home::new("", &more);
         fs::write(home.path().join("agent.sh"), agent(shared)).unwrap();
@@ -75,7 +75,7 @@ fn agent(shared: &Path) -> String {
          setsid sleep 300 </dev/null >/dev/null 2>&1 & echo $! $$ > {0}/pids\n\
          else for pid in $(cat {0}/pids); do kill -0 $pid 2>/dev/null && echo $pid >> {0}/alive; done; fi; fi\n\
          exec {1} fake --agent claude --script {0}/$scenario.toml -- \"$@\"\n",
-        shared.display(),
+        shared.to_string_lossy(),
         env!("CARGO_BIN_EXE_teamster"),
     )
 }

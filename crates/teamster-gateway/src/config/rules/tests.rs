@@ -154,7 +154,7 @@ fn a_message_through_the_api_has_the_lower_right_of_the_chat_and_its_sender() {
     let rule = |channel: &str, permission, tools: &[&str]| Rule {
         channel: Some(channel.to_owned()),
         permission: Some(permission),
-        allow_tools: list(tools),
+        allow_tools: Some(list(tools)),
         ..Rule::default()
     };
     for (chat, sender, expected) in [
