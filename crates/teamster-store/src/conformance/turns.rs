@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::suite;
 use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
-use crate::ids::{Day, HostId, Json, Seq, Timestamp, TurnId};
+use crate::ids::{ConversationId, Day, HostId, Json, Seq, Timestamp, TurnId};
 use crate::records::{
     AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationPatch, ConversationState,
     Effects, EndState, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange,
@@ -70,7 +70,7 @@ async fn hand_back(world: &World, lease: Lease, kind: HandBackKind) {
     world.store().hand_back(lease, HandBack { kind, attempt: plain_end() }, world.now()).await.unwrap();
 }
 
-async fn state(world: &World, id: crate::ids::ConversationId) -> ConversationState {
+async fn state(world: &World, id: ConversationId) -> ConversationState {
     world.store().conversation(id, world.now()).await.unwrap().unwrap().state
 }
 

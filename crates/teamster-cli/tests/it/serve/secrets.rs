@@ -103,9 +103,9 @@ secret_envs = ['CHANNEL']
     command.envs(names.map(|name| (name, secret))).env("PLAIN", "visible");
     let mut running = Running::start(&mut command);
     let url = running.out_until("try it:").lines().next().unwrap().to_owned();
-    let mut send = home.command(&["send", "hi"]);
-    send.env("TEAMSTER_SERVER", url).env("TEAMSTER_TOKEN", secret);
-    let sent = ended(send);
+    let mut client = home.command(&["send", "hi"]);
+    client.env("TEAMSTER_SERVER", url).env("TEAMSTER_TOKEN", secret);
+    let sent = ended(client);
     assert_eq!(sent.code, Some(0), "{}", sent.err);
     let environment = fs::read_to_string(home.path().join("environment")).unwrap();
     assert!(environment.contains("PLAIN=visible"), "{environment}");

@@ -57,7 +57,7 @@ pub struct ServeTable {
     /// Whether agents use the configuration of their working directory: trusted or untrusted
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_trust: Option<TrustName>,
-    /// Environment variables with keys that agents inherit besides their own; a name may contain one *
+    /// Environment variables with keys that agents inherit besides their own; a name may contain one asterisk
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_keys: Option<Vec<String>>,
     /// The working directory of agents
