@@ -39,7 +39,7 @@ mod worker;
 pub use self::conversations::{ConversationChange, NewConversationRequest};
 pub(crate) use self::gateway::WeakGateway;
 pub use self::gateway::{Activity, Gateway, Parts};
-pub(crate) use self::history::history;
+pub(crate) use self::history::{Span, history};
 pub(crate) use self::intake::is_by_api;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
 pub use self::start::Running;

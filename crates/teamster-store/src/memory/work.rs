@@ -210,7 +210,7 @@ impl State {
         let is_same_chat =
             |other: &Room| other.address.channel == room.address.channel && other.address.chat == room.address.chat;
         let of_chat = self.held(now).filter(|(other, _)| is_same_chat(other)).count();
-        let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|session| session.host != request.host);
+        let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|(session, _)| session.host != request.host);
         of_chat < usize::try_from(request.max_running_per_chat).unwrap_or(usize::MAX)
             && !(is_elsewhere && now < ready_at.after(request.affinity))
     }
@@ -227,7 +227,9 @@ impl State {
         room.epoch = room.epoch.next();
         room.held = Some(Held { worker: request.worker, until: expires_at, turn });
         let lease = Lease { conversation: id, turn, epoch: room.epoch };
-        let session = room.sessions.get(&room.agent).cloned();
+        let (session, used) = room.sessions.get(&room.agent).cloned().unzip();
+        let last = room.sessions.values().map(|(_, used)| *used).max();
+        let missed_since = used.filter(|used| last.is_some_and(|last| last > *used));
         self.turn_mut(turn)?.state = TurnState::Running;
         self.release_joined(turn)?;
         let open = self.permissions.values().filter(|one| one.turn == turn && one.closing.is_none());
@@ -237,6 +239,7 @@ impl State {
             conversation: self.conversation(id, now)?,
             turn: self.turn(turn)?.clone(),
             session,
+            missed_since,
             interrupted,
             open_permissions: open.cloned().collect(),
             joined: self.joined(turn),
@@ -289,15 +292,15 @@ impl State {
             self.add_usage(lease, entry)?;
         }
         self.settle(lease.turn, cost);
+        let last = self.apply(lease.conversation, effects, now)?;
         let room = self.room_mut(lease.conversation)?;
         match session {
             SessionChange::Keep => {}
-            SessionChange::Set { agent, session } => _ = room.sessions.insert(agent, session),
+            SessionChange::Set { agent, session } => _ = room.sessions.insert(agent, (session, last)),
             SessionChange::Clear { agent } => _ = room.sessions.remove(&agent),
         }
         room.held = None;
         room.free_since = now;
-        self.apply(lease.conversation, effects, now)?;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ pub use message::{
     Accepted, AcceptedTurn, EditOutcome, IdempotencyKey, Message, MessageEdit, MessageMode, NewMessage, QueueLimits,
     Target,
 };
-pub use page::{Effects, Event, EventPage, FeedEvent, FeedPage, NewEvent, Page, PageRequest};
+pub use page::{Effects, Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, NewEvent, Page, PageRequest};
 pub use permission::{
     Answer, AnswerOutcome, Closing, Decision, NewPermission, Permission, PermissionClosing, PermissionFilter,
     PermissionOutcome,

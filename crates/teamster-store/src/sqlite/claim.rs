@@ -10,7 +10,7 @@ use super::finish::release_joined;
 use super::query::{all, first, run, value};
 use super::rows::{PERMISSIONS, find_conversation, find_turn, permission};
 use crate::error::StoreError;
-use crate::ids::{ConversationId, Epoch, Timestamp, TurnId, WorkerId};
+use crate::ids::{ConversationId, Epoch, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{Claim, ClaimRequest, Lease, Renewal, Session};
 
 /// Claims the conversation that has waited longest.
@@ -36,9 +36,13 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
     run(db, "UPDATE turn SET state = 1 WHERE id = ?1", [turn])?;
     release_joined(db, turn)?;
     let conversation = find_conversation(db, id, now)?;
-    let sql = "SELECT id, host FROM session WHERE conversation = ?1 AND agent = ?2";
-    let session =
-        first(db, sql, params![key, conversation.agent], |row| Ok(Session { id: row.get(0)?, host: row.get(1)? }))?;
+    let sql = "SELECT id, host, CASE WHEN EXISTS (SELECT 1 FROM session AS other
+            WHERE other.conversation = session.conversation AND other.seen > session.seen) THEN seen END
+        FROM session WHERE conversation = ?1 AND agent = ?2";
+    let session = first(db, sql, params![key, conversation.agent], |row| {
+        Ok((Session { id: row.get(0)?, host: row.get(1)? }, row.get(2)?))
+    })?;
+    let (session, missed_since): (_, Option<Option<Seq>>) = session.unzip();
     let open = format!("{PERMISSIONS} WHERE turn.id = ?1 AND outcome IS NULL ORDER BY permission.key");
     let joined = "SELECT id FROM turn WHERE joined = ?1 AND state = 1 ORDER BY key";
     Ok(Some(Claim {
@@ -47,6 +51,7 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
         conversation,
         turn: find_turn(db, turn)?,
         session,
+        missed_since: missed_since.flatten(),
         interrupted: interrupted.is_some(),
         open_permissions: all(db, &open, [turn], permission)?,
         joined: all(db, joined, [turn], |row| row.get(0))?,

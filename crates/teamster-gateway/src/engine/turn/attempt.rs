@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
-use super::opening::{Continuation, Knowledge, Opened};
+use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
 use crate::config::{TurnSettings, with_keys};
@@ -27,16 +27,6 @@ const EVENT_LIMIT: &str = "EVENT_LIMIT";
 /// How long the end of a discarded agent is awaited. Only a process that cannot be killed takes that long.
 const DISCARD_LIMIT: Duration = Duration::from_secs(10);
 
-/// The agent's session of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AttemptSession {
-    New,
-    /// It is one of an earlier turn or attempt.
-    Resumed,
-    /// It does not exist any more.
-    Lost,
-}
-
 /// An attempt that runs.
 pub(super) struct Attempt<'a> {
     pub(super) context: &'a mut TurnContext,
@@ -47,7 +37,8 @@ pub(super) struct Attempt<'a> {
     /// The failure of an agent that could not be started.
     refused: Option<RunError>,
     pub(super) number: u32,
-    pub(super) session: AttemptSession,
+    /// The session is one of an earlier turn or attempt.
+    pub(super) resumed: bool,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
     pub(super) deliveries: Vec<NewDelivery>,
@@ -101,7 +92,7 @@ impl<'a> Attempt<'a> {
             run: None,
             refused: None,
             number,
-            session: AttemptSession::New,
+            resumed: false,
             buffer,
             deliveries: Vec::new(),
             requests: OpenRequests::default(),
@@ -114,12 +105,10 @@ impl<'a> Attempt<'a> {
             streamed: Vec::new(),
         };
         match opened {
-            Ok(Opened { open, prompt, knowledge }) => {
-                if knowledge == Knowledge::Session {
-                    attempt.session = AttemptSession::Resumed;
-                }
-                if knowledge == (Knowledge::History { lost: true }) {
-                    attempt.report_lost_session()?;
+            Ok(Opened { open, prompt, resumed, loss }) => {
+                attempt.resumed = resumed;
+                if let Some(reason) = loss {
+                    attempt.report_loss(reason)?;
                 }
                 failpoint!("session.opened");
                 open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
@@ -269,9 +258,7 @@ impl<'a> Attempt<'a> {
         self.context.append(events, deliveries, self.buffer.progress()).await
     }
 
-    fn report_lost_session(&mut self) -> Result<(), TurnError> {
-        let reason = "The agent's session is not available here. The agent continues with the last messages of this \
-                      conversation, without the rest of its history.";
+    fn report_loss(&mut self, reason: &str) -> Result<(), TurnError> {
         let claim = &self.context.claim;
         let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
         let event = self.context.shared().event(&event, Some(claim.turn.id))?;
@@ -320,7 +307,8 @@ impl TurnContext {
         let has_deliveries = !deliveries.is_empty();
         let effects = Effects { events, deliveries };
         failpoint!("append.before");
-        let last = shared.store.append(self.lease(), progress, effects, shared.clock.now()).await?;
+        let append = || shared.store.append(self.lease(), progress, effects.clone(), shared.clock.now());
+        let last = self.persist(append).await?;
         failpoint!("append.after");
         shared.hub.announce_appended(self.claim.conversation.id, copies, last);
         if has_deliveries {

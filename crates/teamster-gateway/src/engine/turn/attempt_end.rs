@@ -6,7 +6,7 @@ use teamster_store::{
     Usage, UsageEntry,
 };
 
-use super::attempt::{Attempt, AttemptSession, Outcome, failed};
+use super::attempt::{Attempt, Outcome, failed};
 use super::context::TurnError;
 use super::opening::micros;
 use crate::channels::deliveries;
@@ -44,12 +44,9 @@ impl Attempt<'_> {
             limited_until: self.limited_until,
             abort_requested: self.abort_requested,
             ran_tools: self.context.claim.turn.ran_tools || self.buffer.progress() == Progress::Tools,
-            resumed: self.session == AttemptSession::Resumed,
+            resumed: self.resumed,
         };
         let after = after_attempt(&facts, &shared.config.retries, shared.clock.now(), jitter());
-        if matches!(after, AfterAttempt::NewSession | AfterAttempt::Interrupted) {
-            self.session = AttemptSession::Lost;
-        }
         match &after {
             AfterAttempt::Done => self.record_end(EndState::Done, &result, None).await?,
             AfterAttempt::Aborted => self.record_end(EndState::Aborted, &result, Some("ABORTED".to_owned())).await?,
@@ -83,7 +80,10 @@ impl Attempt<'_> {
         let finished = GatewayEvent::TurnFinished { state: end, error_code: code.clone(), error: text.clone() };
         let finished = self.context.shared().event(&finished, Some(turn))?;
         let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref())?;
-        let attempt = self.attempt_end(result, events, vec![finished], answer)?;
+        let mut attempt = self.attempt_end(result, events, vec![finished], answer)?;
+        if code.as_deref() == Some(INTERRUPTED) {
+            attempt.session = SessionChange::Clear { agent: self.agent.clone() };
+        }
         let finish = Finish { state, result: Some(Json::of(result)?), error_code: code.clone(), attempt };
         self.context.finish(finish).await?;
         self.context.shared().hooks.notify(HookEvent::TurnFinished {
@@ -135,8 +135,8 @@ impl Attempt<'_> {
                 (HandBackKind::Pause(*until), vec![GatewayEvent::TurnPaused { until: time }], Some(notice))
             }
             _ => {
-                let reason = "The agent's session does not exist any more. The agent starts a new one with the last \
-                              messages of this conversation, without the rest of its history.";
+                let reason = "The agent's session does not exist any more. The agent starts a new one with what the log has \
+                              of the last messages, without the rest of the history.";
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
                 let code = ErrorCode::SessionNotFound.to_string();
                 let retrying = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms: 0, code };
@@ -153,7 +153,10 @@ impl Attempt<'_> {
             Some(text) => deliveries::notice(&self.context.recipient(), &name, &text)?,
             None => Vec::new(),
         };
-        let attempt = self.attempt_end(result, events, last, notices)?;
+        let mut attempt = self.attempt_end(result, events, last, notices)?;
+        if *after == AfterAttempt::NewSession {
+            attempt.session = SessionChange::Clear { agent: self.agent.clone() };
+        }
         self.context.hand_back(kind, attempt).await
     }
 
@@ -185,7 +188,6 @@ impl Attempt<'_> {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         deliveries.extend(ending);
         let session = match &result.session_id {
-            _ if self.session == AttemptSession::Lost => SessionChange::Clear { agent: self.agent.clone() },
             Some(id) => SessionChange::Set {
                 agent: self.agent.clone(),
                 session: Session { id: id.as_str().to_owned(), host: self.context.shared().host.clone() },
