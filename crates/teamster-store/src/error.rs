@@ -86,6 +86,12 @@ pub enum StoreError {
         /// The state that the operation needs.
         required: &'static str,
     },
+    /// A search has read for as long as one may.
+    #[error("the search was stopped after {limit:?}; search for less, for example in one state, agent or channel")]
+    SearchLimit {
+        /// The longest time of a search.
+        limit: Duration,
+    },
     /// An argument is invalid.
     #[error("invalid argument: {reason}")]
     Invalid {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use teamster_store::{
-    Accepted, AccessStore as _, ChatAddress, ConversationId, IntakeStore as _, Json, LogStore as _,
-    MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry, NewConversation, NewEvent, NewMessage, QueueLimits,
+    Accepted, AccessStore as _, ChatAddress, ConversationFilter, ConversationId, ConversationStore as _, IntakeStore as _, Json, LogStore as _,
+    MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry, NewConversation, NewEvent, NewMessage, PageRequest, QueueLimits,
     SqliteOptions, SqliteStore, StoreError, Target, Timestamp, TurnId,
 };
 use uuid::Uuid;
@@ -145,6 +145,23 @@ async fn a_store_that_another_process_has_locked_is_reported_after_the_time_limi
     assert_eq!(store.status(NOW).await.unwrap().conversations, 0);
     other.execute_batch("COMMIT").unwrap();
     store.accept(message(1, "a"), LIMITS, NOW).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_search_is_stopped_at_its_limit_and_other_reads_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = open(&path).await.unwrap();
+    for number in 0..200 {
+        store.accept(message(number, "hello"), LIMITS, NOW).await.unwrap();
+    }
+    store.close().await;
+    let options = SqliteOptions { search_limit: Duration::ZERO, ..SqliteOptions::default() };
+    let store = SqliteStore::open(&path, options).await.unwrap();
+    let filter = |text: Option<&str>| ConversationFilter { text: text.map(str::to_owned), ..Default::default() };
+    let stopped = store.conversations(filter(Some("nothing")), PageRequest::first(9), NOW).await.unwrap_err();
+    assert!(matches!(stopped, StoreError::SearchLimit { .. }), "{stopped:?}");
+    assert_eq!(store.conversations(filter(None), PageRequest::first(9), NOW).await.unwrap().items.len(), 4);
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ impl AccessStore for SqliteStore {
     }
 
     async fn token_by_hash(&self, hash: [u8; 32]) -> Result<Option<Token>> {
-        self.read(move |db| first(db, &format!("{TOKENS} WHERE hash = ?1"), [hash], token)).await
+        self.read_token(move |db| first(db, &format!("{TOKENS} WHERE hash = ?1"), [hash], token)).await
     }
 
     async fn revoke_token(&self, id: TokenId, now: Timestamp) -> Result<Token> {

@@ -120,7 +120,8 @@ impl ConversationStore for SqliteStore {
     ) -> Result<Page<Conversation>> {
         let limit = check_limit(request.limit)?;
         let before = key_of(request.cursor.as_ref())?;
-        self.read(move |db| {
+        let is_search = filter.text.is_some();
+        let query = move |db: &Connection| {
             let sql = format!(
                 "{CONVERSATIONS} AS c WHERE (:before IS NULL OR key < :before) AND (:state IS NULL OR state = :state)
                     AND (:agent IS NULL OR agent = :agent) AND (:channel IS NULL OR channel = :channel)
@@ -135,8 +136,8 @@ impl ConversationStore for SqliteStore {
                 ":limit": limit.saturating_add(1),
             };
             Ok(page(all(db, &sql, params, |row| Ok((row.get("key")?, conversation(row)?)))?, &request))
-        })
-        .await
+        };
+        if is_search { self.search(query).await } else { self.read(query).await }
     }
 }
 
