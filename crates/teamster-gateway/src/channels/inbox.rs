@@ -90,8 +90,13 @@ impl ChannelInbox {
         let mut stored = Vec::with_capacity(message.attachments.len());
         for attachment in message.attachments.drain(..) {
             let size = u64::try_from(attachment.bytes.len()).unwrap_or(u64::MAX);
-            let hash = self.gateway.attachments().put(attachment.bytes).await;
-            let hash = hash.map_err(|error| InboxError(format!("an attachment cannot be stored: {error}")))?;
+            let hash = match self.gateway.attachments().put(attachment.bytes).await {
+                Ok(hash) => hash,
+                Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => {
+                    return Ok(Err("The gateway has no room for attachments. Its operator must make some.".to_owned()));
+                }
+                Err(error) => return Err(InboxError(format!("an attachment cannot be stored: {error}"))),
+            };
             stored.push(StoredAttachment { name: attachment.name, media_type: attachment.media_type, hash, size });
         }
         Ok(Ok(stored))

@@ -102,7 +102,7 @@ impl Gateway {
         let agents = runtime.registry().names().map(str::to_owned);
         let metrics = Metrics::new(agents, channels.iter().map(|channel| channel.name().to_owned()));
         let shared = Shared {
-            attachments: Attachments::in_directory(config.data_dir.join("files")),
+            attachments: Attachments::in_directory(config.data_dir.join("files")).with_limit(config.limits.files_bytes),
             hooks: Hooks::new(config.hooks.clone(), clock.clone()),
             tools: AgentTools::default(),
             instructions: Instructions::new(&config.instructions),

@@ -37,6 +37,7 @@ mod upkeep;
 mod worker;
 
 pub use self::conversations::{ConversationChange, NewConversationRequest};
+pub(crate) use self::conversations::{MAX_INSTRUCTIONS, MAX_METADATA, MAX_NAME};
 pub(crate) use self::gateway::WeakGateway;
 pub use self::gateway::{Activity, Gateway, Parts};
 pub(crate) use self::history::history;

@@ -13,7 +13,8 @@ mod work;
 
 pub use access::{AuditEntry, NewAuditEntry, Token};
 pub use conversation::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, NewConversation, Session,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, MAX_FORK_BYTES,
+    MAX_FORK_EVENTS, NewConversation, Session,
 };
 pub use delivery::{
     ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
@@ -34,4 +35,4 @@ pub use usage::{
     BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,
     UsageRow,
 };
-pub use work::{AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, Lease, Renewal, SessionChange};
+pub use work::{AttemptEnd, Claim, ClaimRequest, FAIR_SHARE, Finish, HandBack, HandBackKind, Lease, Renewal, SessionChange};

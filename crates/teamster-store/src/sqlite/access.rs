@@ -41,6 +41,10 @@ impl AccessStore for SqliteStore {
         .await
     }
 
+    async fn remove_token(&self, id: TokenId) -> Result<bool> {
+        self.write(move |db| Ok(run(db, "DELETE FROM token WHERE id = ?1", [id])? > 0)).await
+    }
+
     async fn tokens(&self, request: PageRequest) -> Result<Page<Token>> {
         let limit = check_limit(request.limit)?;
         let after = key_of(request.cursor.as_ref())?.unwrap_or_default();

@@ -88,7 +88,7 @@ pub(super) async fn authenticated(State(shared): State<Arc<Shared>>, mut request
         shared.denials.record(&identity.actor(), "authorization.denied", "scope", &route, address.0).await;
         return responses::forbidden(detail);
     }
-    let key = identity.token.map_or(LimitKey::Fixed, LimitKey::Token);
+    let key = identity.limit_key();
     if let Err(wait) = shared.rate.check(&key) {
         return responses::too_many("too many requests with this token", wait);
     }

@@ -11,12 +11,13 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
 use crate::access::{
-    AccessError, Authentication, Concurrency, Denials, Hosts, LimitKey, Rate, Secret, is_https, requests,
+    AccessError, Authentication, Concurrency, Denials, Hosts, LimitKey, Rate, Secret, is_https, new_sessions, requests,
 };
 use crate::engine::Gateway;
 use crate::telemetry::count_requests;
@@ -43,6 +44,8 @@ struct Shared {
     hosts: Hosts,
     denials: Denials,
     rate: Rate<LimitKey>,
+    /// New sessions: each of them is stored.
+    session_rate: Rate<LimitKey>,
     concurrency: Concurrency,
 }
 
@@ -65,6 +68,7 @@ impl Protection {
             hosts: Hosts::new(config, listen),
             denials: Denials::new(gateway.clone()),
             rate: Rate::new(requests(config.limits.requests_per_second)),
+            session_rate: Rate::new(new_sessions()),
             concurrency: Concurrency::new(config.limits.concurrent_requests),
             gateway,
         };
@@ -89,6 +93,11 @@ impl Protection {
     /// Returns the gateway.
     pub(super) fn gateway(&self) -> &Gateway {
         &self.shared.gateway
+    }
+
+    /// Counts a new session of a token. Returns the time to wait if there are too many.
+    pub(super) fn check_new_session(&self, key: LimitKey) -> Result<(), Duration> {
+        self.shared.session_rate.check(&key)
     }
 
     /// Returns whether clients use TLS.
