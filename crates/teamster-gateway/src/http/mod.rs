@@ -52,7 +52,6 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
-use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -61,6 +60,7 @@ pub use self::audit::audit;
 pub use self::problem::{Problem, ProblemCode};
 pub use self::protect::{Protection, ProtectionOptions};
 pub use self::server::{ServeError, Server, ServerOptions};
+use crate::access::Places;
 use crate::engine::Gateway;
 use crate::telemetry::metrics_router;
 
@@ -69,7 +69,7 @@ struct Api {
     gateway: Gateway,
     agents: AgentCache,
     /// The places of event streams.
-    subscribers: Arc<Semaphore>,
+    subscribers: Places,
     /// How long a stream waits for a subscriber that does not read.
     patience: std::time::Duration,
 }
@@ -110,7 +110,7 @@ pub fn routes(gateway: Gateway, further: OpenApiRouter) -> Routes {
 fn build(gateway: Gateway, further: OpenApiRouter, patience: std::time::Duration) -> Routes {
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
-    let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let subscribers = Places::new(limits.subscribers);
     let metrics = metrics_router(gateway.clone());
     let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
     let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
