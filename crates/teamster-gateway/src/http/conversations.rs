@@ -122,8 +122,8 @@ pub(super) async fn delete(
     caller.require(Scope::Send)?;
     let gateway = api.gateway.clone();
     complete(async move {
-        gateway.store().delete_conversation(id, gateway.now()).await?;
-        gateway.announce_growth(id);
+        // Its agent ends too: it knows what was deleted.
+        gateway.delete_conversation(id).await?;
         audit_from(&gateway, &caller, "conversation.delete", &id.to_string()).await;
         Ok(StatusCode::NO_CONTENT)
     })
