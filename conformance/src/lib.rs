@@ -5,18 +5,25 @@
 //! - [`TestEnv`]: the home, the project, the provider, and a runtime that drives the agent.
 //! - [`TestRun`]: a running run. [`Recording`]: the events of a finished run, and the requests to the model.
 //! - [`TestSession`]: an open session. Its turns are checked like runs.
+//! - [`TestGateway`]: a gateway (`teamster serve`) that drives the agent, and the calls of its API.
+//! - [`PythonProgram`]: a Python program of a test, such as the official OpenAI client.
 //! - [`RunProcesses`]: the processes of a run, found by a variable in their environment.
 //!
 //! Each run that ends is checked here: its stream follows the rules, in memory and as NDJSON, and no process outlives
 //! it. The events are printed; test runners show them if the test fails.
 
 mod agents;
+mod gateway;
 mod output;
+mod python;
 mod recording;
 mod run_processes;
 mod test_env;
 
 pub use agents::{AGENTS, Agent};
+pub use gateway::{Events, TOKEN, TestGateway, teamster};
+pub use output::silence;
+pub use python::{PythonProgram, WITHOUT_PYTHON};
 pub use recording::Recording;
 pub use run_processes::{Process, RunProcesses};
 pub use test_env::TestEnv;

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 /// The name of the variable.
 pub(crate) const VARIABLE: &str = "TEAMSTER_TEST_RUN";
 
-/// The interval at which the process table is read while a test waits.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The interval at which a condition without a notification is checked.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The processes of one run.
 #[derive(Clone, Debug)]

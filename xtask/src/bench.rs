@@ -3,6 +3,7 @@
 mod count;
 mod document;
 mod form;
+mod gateway;
 mod growth;
 mod machine;
 mod measure;
@@ -48,6 +49,8 @@ enum Command {
         #[arg(long, default_value_t = 15)]
         rounds: u32,
     },
+    /// Measure the gateway as its clients see it, and print the figures of docs/gateway.md
+    Gateway,
     /// Measure what ten times the work costs, and write docs/performance.md
     Growth {
         /// Run each subject so many times
@@ -80,6 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(Command::Start { rounds }) => {
             with_bench(measure::build_examples, |bench, results| start::measure(bench, *rounds, results))
         }
+        Some(Command::Gateway) => gateway::run(),
         Some(Command::Growth { rounds }) => {
             with_bench(measure::build, |bench, results| growth::measure(bench, *rounds, results))
         }

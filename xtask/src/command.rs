@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::totals::Totals;
 
@@ -25,6 +25,14 @@ pub(crate) fn target_directory() -> Result<PathBuf> {
     let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cannot read `cargo metadata`")?;
     let directory = metadata.get("target_directory").and_then(serde_json::Value::as_str);
     directory.map(PathBuf::from).context("`cargo metadata` names no target directory")
+}
+
+/// Returns the path of a program that cargo built in the same directory as xtask.
+pub(crate) fn built(name: &str) -> Result<PathBuf> {
+    let xtask = env::current_exe().context("cannot find xtask's own file")?;
+    let path = xtask.parent().unwrap_or(Path::new(".")).join(name);
+    ensure!(path.is_file(), "{} does not exist: was it built into another target directory?", path.display());
+    Ok(path)
 }
 
 /// A program that will run in the workspace's root, without standard input.

@@ -1,12 +1,11 @@
-//! `cargo xtask demo`: runs a real agent CLI under `teamster run`, with a scripted model on the loopback.
+//! `cargo xtask demo`: runs a real agent CLI under `teamster run`, with a scripted model on the loopback. The part of the
+//! gateway is `conformance/examples/gateway_demo.rs`.
 //!
 //! The agent has its own home and a clean environment, so it finds no account, no key and no settings. They are removed at the
 //! end. The model is `examples/demo_provider.rs`, a process that exits at the end of its standard input.
 
-use std::env;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -14,7 +13,7 @@ use clap::ValueEnum;
 
 use self::agent::Agent;
 use self::directory::DemoDirectory;
-use crate::command::{cargo, program, run as run_command};
+use crate::command::{built, cargo, program, run as run_command};
 use crate::install_clis;
 use crate::tools::Tools;
 
@@ -28,6 +27,9 @@ pub(crate) struct Args {
     /// The agent to watch; all of them, one after the other, if none is named
     #[arg(long, value_enum)]
     agent: Option<Agent>,
+    /// Watch only the gateway: a conversation over HTTP with two CLIs, which survives a kill
+    #[arg(long, conflicts_with = "agent")]
+    gateway: bool,
     /// More arguments for `teamster run`, such as `--output ndjson`
     #[arg(last = true, value_name = "ARG")]
     teamster_args: Vec<String>,
@@ -41,7 +43,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     // Ctrl-C reaches teamster too, which ends its agent. This process continues and removes the directory.
     ctrlc::set_handler(|| {}).context("cannot watch for Ctrl-C")?;
 
-    let agents = args.agent.map_or_else(|| Agent::value_variants().to_vec(), |agent| vec![agent]);
+    let agents = match args.agent {
+        Some(agent) => vec![agent],
+        None if args.gateway => Vec::new(),
+        None => Agent::value_variants().to_vec(),
+    };
     for agent in agents {
         let status = show(agent, &args.teamster_args)?;
         if !status.success() {
@@ -50,6 +56,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 .and_then(|code| u8::try_from(code).ok())
                 .map_or(ExitCode::FAILURE, ExitCode::from));
         }
+    }
+    if args.agent.is_none() {
+        println!("\nOne conversation over the HTTP API of a gateway, with two real CLIs; their models are scripts:\n");
+        run_command(cargo(&["run", "--quiet", "--package", "teamster-conformance", "--example", "gateway_demo"]))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -106,12 +116,4 @@ impl Drop for Provider {
             eprintln!("cannot wait for the scripted model: {error}");
         }
     }
-}
-
-/// Returns the path of a program that cargo built in the same directory.
-fn built(name: &str) -> Result<PathBuf> {
-    let xtask = env::current_exe().context("cannot find xtask's own file")?;
-    let path = xtask.parent().unwrap_or(Path::new(".")).join(name);
-    ensure!(path.is_file(), "{} does not exist: was it built into another target directory?", path.display());
-    Ok(path)
 }

@@ -12,6 +12,8 @@ mod install;
 mod install_clis;
 mod latency;
 mod load;
+mod python;
+mod schemathesis;
 mod size;
 mod soak;
 mod test;
@@ -44,6 +46,8 @@ enum Command {
     Ci,
     /// Install the agent CLIs pinned in conformance/package.json, and verify that they run
     InstallClis,
+    /// Install the Python programs that check the gateway, pinned in conformance/python
+    InstallPython,
     /// Install the command with its man pages and completions below a prefix
     Install(install::Args),
     /// Remove what `install` wrote
@@ -57,6 +61,7 @@ enum Command {
     /// Start hundreds of runs in one process, and measure the resources of each
     Load(load::Args),
     Fuzz(fuzz::Args),
+    Schemathesis(schemathesis::Args),
     Soak(soak::Args),
     /// Build the command, and compare its size and its number of crates with their bounds
     Size,
@@ -82,6 +87,10 @@ fn run(command: &Command) -> Result<ExitCode> {
             tools::Tools::find().require_node()?;
             install_clis::run()?;
         }
+        Command::InstallPython => {
+            tools::Tools::find().require_python()?;
+            python::install_for_tests()?;
+        }
         Command::Install(args) => install::run(args)?,
         Command::Uninstall(args) => install::remove(args)?,
         Command::Demo(args) => return demo::run(args),
@@ -89,6 +98,10 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Latency(args) => latency::run(args)?,
         Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
+        Command::Schemathesis(args) => {
+            tools::Tools::find().require_python()?;
+            schemathesis::run(args)?;
+        }
         Command::Soak(args) => soak::run(args)?,
         Command::Size => size::run()?,
         Command::Tidy(args) => tidy::run(args)?,

@@ -1,15 +1,17 @@
-//! `cargo xtask soak`: the survival suite again and again while every core is busy.
+//! `cargo xtask soak`: the long tests, which no check of a change runs.
 //!
-//! The load is threads of this process, so that it ends with it, however that ends.
+//! The load beside the survival suite is threads of this process, so that it ends with it, however that ends.
 
 use std::hint::black_box;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
-use crate::command::run_tests;
+use crate::command::{cargo, run_tests};
 use crate::install_clis;
 use crate::test::{Column, survival};
 use crate::tools::Tools;
@@ -18,18 +20,61 @@ use crate::totals::Totals;
 /// The number of operations between two checks for the end.
 const TURNS: u64 = 1_000_000;
 
-/// Run the survival suite many times in a row while every core is kept busy; stop at the first failure
+/// The size of the gateway's chaos test.
+const CHAOS: &str = "messages=2000,conversations=100,kills=50,rounds=3";
+
+/// The number of random sequences of operations for the store.
+const CASES: &str = "10000";
+
+/// Run a long test many times in a row; stop at the first failure
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How often the suite is run
-    #[arg(long, default_value_t = 50, value_name = "N")]
-    times: u32,
-    /// With the real CLIs, not only the fake agent
+    /// What is run
+    #[arg(value_enum, default_value_t = Soak::Survival)]
+    name: Soak,
+    /// How often it is run [default: 50 for survival, 1 for the others]
+    #[arg(long, value_name = "N")]
+    times: Option<u32>,
+    /// Survival with the real CLIs, not only the fake agent
     #[arg(long)]
     all: bool,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Soak {
+    /// The survival suite, while every core is kept busy
+    Survival,
+    /// The gateway: 2,000 messages, 100 conversations, 50 kills, and a crash at each failpoint
+    Gateway,
+    /// The store: 10,000 random sequences of operations, compared with the model
+    Store,
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
+    match args.name {
+        Soak::Survival => on_busy_cores(args),
+        Soak::Gateway => rounds(args.times.unwrap_or(1), &gateway),
+        Soak::Store => rounds(args.times.unwrap_or(1), &store),
+    }
+}
+
+/// Returns the command of the gateway's chaos test. It is no test run of nextest, which would end it at a time limit.
+fn gateway() -> Command {
+    println!("TEAMSTER_CHAOS={CHAOS}");
+    let mut command = cargo(&["test", "--package", "teamster-cli", "--all-features", "--test", "chaos"]);
+    command.args(["--", "--nocapture", "--test-threads=1"]).env("TEAMSTER_CHAOS", CHAOS);
+    command
+}
+
+/// Returns the command of the store's property test.
+fn store() -> Command {
+    println!("PROPTEST_CASES={CASES}");
+    let mut command = cargo(&["test", "--package", "teamster-store", "--all-features", "--test", "stateful"]);
+    command.env("PROPTEST_CASES", CASES);
+    command
+}
+
+fn on_busy_cores(args: &Args) -> Result<()> {
     let tools = Tools::find();
     let column = if args.all {
         tools.require_node()?;
@@ -49,18 +94,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         for _ in 0..cores {
             scope.spawn(|| burn(&over));
         }
-        let rounds = rounds(args.times, &tools, column);
+        let rounds = rounds(args.times.unwrap_or(50), &|| survival(&tools, column));
         over.store(true, Ordering::Relaxed);
         rounds
     })
 }
 
-fn rounds(times: u32, tools: &Tools, column: Column) -> Result<()> {
+fn rounds(times: u32, command: &dyn Fn() -> Command) -> Result<()> {
     let mut totals = Totals::default();
     for round in 1..=times {
         let began = Instant::now();
         println!("\n== round {round} of {times}");
-        run_tests(survival(tools, column), &mut totals).with_context(|| format!("round {round} of {times} failed"))?;
+        run_tests(command(), &mut totals).with_context(|| format!("round {round} of {times} failed"))?;
         println!("round {round} of {times} passed in {} s", began.elapsed().as_secs());
     }
     println!("\nAll {times} rounds passed: {totals}");

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use crate::bench;
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
+use crate::python;
 use crate::size;
 use crate::tidy;
 use crate::tools::{MACOS, Tools};
@@ -39,6 +40,7 @@ enum Action {
     /// The checks of the source text.
     Tidy,
     InstallClis,
+    InstallPython,
     /// The number of instructions, against the baseline.
     Instructions,
     /// The size of the command, and the number of its crates.
@@ -70,6 +72,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
             Action::Count(command) => run_tests(command, &mut totals),
             Action::Tidy => tidy::check_against_baseline(),
             Action::InstallClis => install_clis::run(),
+            Action::InstallPython => python::install_for_tests(),
             Action::Instructions => bench::check_counts(),
             Action::Size => size::run(),
             Action::Skip(why) => {
@@ -109,6 +112,8 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         checks.push(check("survival", Action::Count(survival(tools, Column::Fake))));
     }
     checks.push(check("agent CLIs", Action::InstallClis));
+    let left_out = Action::Skip("skipped, with the tests that need it: TEAMSTER_WITHOUT_PYTHON is set");
+    checks.push(check("Python clients", if python::is_left_out() { left_out } else { Action::InstallPython }));
     checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
     // A release build takes minutes, and the counts depend on the compiler. Both are for the machine of a developer.
     if scope == Scope::Full {

@@ -5,9 +5,13 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, output, program};
+use crate::python;
 
 /// The oldest Node.js that Claude Code's package supports.
 const NODE_MIN: u32 = 18;
+
+/// Succeeds on a Python that can run and install the pinned packages.
+const PYTHON: &str = "import ensurepip, venv, sys; sys.exit(sys.version_info < (3, 11))";
 
 /// The target that stands for macOS: what differs by system differs alike on both of its processors.
 pub(crate) const MACOS: &str = "x86_64-apple-darwin";
@@ -22,6 +26,7 @@ pub(crate) struct Tools {
     pub(crate) valgrind: bool,
     missing_rust: Vec<String>,
     missing_node: Option<String>,
+    missing_python: Option<String>,
 }
 
 impl Tools {
@@ -35,6 +40,7 @@ impl Tools {
             valgrind: output(program("valgrind", &["--version"])).is_some(),
             missing_rust: missing_rust(has("fmt"), has("clippy")),
             missing_node: missing_node(node, npm.is_some()),
+            missing_python: missing_python(output(program("python3", &["-c", PYTHON])).is_some()),
         }
     }
 
@@ -46,8 +52,14 @@ impl Tools {
         fail_on(self.missing_node.as_slice())
     }
 
+    pub(crate) fn require_python(&self) -> Result<()> {
+        fail_on(self.missing_python.as_slice())
+    }
+
+    /// Requires what all checks need: Python only if the user has not left it out.
     pub(crate) fn require_all(&self) -> Result<()> {
-        fail_on(&[self.missing_rust.as_slice(), self.missing_node.as_slice()].concat())
+        let python = if python::is_left_out() { &[] } else { self.missing_python.as_slice() };
+        fail_on(&[self.missing_rust.as_slice(), self.missing_node.as_slice(), python].concat())
     }
 }
 
@@ -85,6 +97,16 @@ fn missing_node(node: Option<u32>, npm: bool) -> Option<String> {
     })
 }
 
+fn missing_python(has_venv: bool) -> Option<String> {
+    (!has_venv).then(|| {
+        format!(
+            "Python 3.11 or newer with the modules venv and ensurepip (for the official OpenAI client and Schemathesis; get it from your \
+             system's packages: python3-venv; `{}=1` does without it)",
+            python::WITHOUT_PYTHON
+        )
+    })
+}
+
 fn fail_on(missing: &[String]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
@@ -99,7 +121,7 @@ fn major(version: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tools, major, missing_node, missing_rust};
+    use super::{Tools, major, missing_node, missing_python, missing_rust};
 
     #[test]
     fn reads_the_major_version_of_node() {
@@ -112,6 +134,7 @@ mod tests {
     fn asks_for_nothing_that_is_there() {
         assert!(missing_rust(true, true).is_empty());
         assert_eq!(missing_node(Some(18), true), None);
+        assert_eq!(missing_python(true), None);
     }
 
     #[test]
@@ -123,6 +146,7 @@ mod tests {
             valgrind: false,
             missing_rust: missing_rust(true, false),
             missing_node: missing_node(Some(16), false),
+            missing_python: missing_python(true),
         };
         let message = tools.require_all().unwrap_err().to_string();
         assert!(message.contains("rustup component add clippy"), "{message}");

@@ -17,11 +17,11 @@ use teamster::{RestoreLog, RunRequest, Runtime, SessionOptions};
 use teamster_testkit::provider::{Message, Provider, Scenario};
 use tempfile::TempDir;
 
-use crate::DEADLINE;
 use crate::agents::Agent;
 use crate::output::print;
 use crate::recording::Recording;
-use crate::run_processes::{RunProcesses, VARIABLE};
+use crate::run_processes::{POLL_INTERVAL, RunProcesses, VARIABLE};
+use crate::{DEADLINE, TIMEOUT};
 use config::KEY;
 use run::TestRun;
 use session::TestSession;
@@ -70,6 +70,26 @@ impl Agent {
             _ => {}
         }
         request
+    }
+
+    /// Waits until a killed agent would not lose this answer any more. Claude Code 2.1.197 saves an answer a moment after it
+    /// reports it. The others save it before.
+    ///
+    /// # Errors
+    /// If it is not saved in time.
+    pub async fn saved(&self, env: &TestEnv, answer: &str) -> Result<()> {
+        if self.name != "claude" {
+            return Ok(());
+        }
+        let projects = env.home().join(".claude/projects");
+        let holds = |file: PathBuf| fs::read_to_string(file).is_ok_and(|content| content.contains(answer));
+        let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let wait = async {
+            while !files(projects.clone()).flat_map(files).any(holds) {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, wait).await.with_context(|| format!("{answer:?} is not saved"))
     }
 }
 
@@ -276,7 +296,7 @@ impl TestEnv {
     }
 
     /// Adds the variable by which the processes of the run are found.
-    fn mark(&self, request: &mut RunRequest) -> RunProcesses {
+    pub(crate) fn mark(&self, request: &mut RunRequest) -> RunProcesses {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.path().file_name().unwrap_or_default().to_string_lossy();
         let processes = RunProcesses::new(format!("{folder}-{number}"));

@@ -8,24 +8,98 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use teamster::request::PermissionMode;
 use teamster::{RunRequest, Runtime};
-use teamster_conformance::{Agent, Recording, agent_tests};
+use teamster_conformance::{Agent, Recording, TestGateway, agent_tests};
 use teamster_gateway::config::Config;
-use teamster_gateway::tools::{AgentTools, SessionTools, ToolTurn};
+use teamster_gateway::tools::{self, AgentTools, SessionTools, ToolTurn};
 use teamster_gateway::{Clock, Gateway, IncomingMessage, MessageTarget, Parts};
 use teamster_store::{
-    ChatAddress, ConversationId, Delivery, DeliveryFilter, HostId, Json, MemoryStore, MessageMode, NewConversation,
-    PageRequest, ScheduleFilter, TurnId,
+    ChatAddress, ConversationId, HostId, Json, MemoryStore, MessageMode, NewConversation, Seq, TurnId,
 };
-use teamster_testkit::provider::Scenario;
+use teamster_testkit::provider::{ModelRequest, Reply, Scenario, Script};
 use tempfile::TempDir;
 
 agent_tests! {
-    an_agent_sends_a_message_and_a_file_without_a_permission: all,
-    an_agent_schedules_a_message_and_reads_the_history: all,
+    an_agent_sends_messages_and_files_and_makes_schedules_without_a_permission: all,
     a_warm_session_cannot_use_the_tools_between_turns: [claude, codex, opencode],
 }
 
-/// A gateway that runs no turns, with a conversation that has two messages.
+/// A model that calls these tools, one after the other.
+fn calls(agent: &Agent, tools: &[(&str, Value)]) -> Script {
+    let call = |script: Script, (tool, input): &(&str, Value)| {
+        script.reply(agent.reply().tool(agent.mcp_tool("teamster", tool), input.clone()))
+    };
+    tools.iter().fold(Script::new(), call)
+}
+
+/// Returns the first UUID in the result of the last call.
+fn id_in_result(request: &ModelRequest) -> String {
+    let outputs: String = request.tool_results().iter().map(|result| result.output.as_str()).collect();
+    let is_part = |character: char| character.is_ascii_hexdigit() || character == '-';
+    let id = outputs.split(|character| !is_part(character)).find(|word| word.len() == 36);
+    id.unwrap_or_default().to_owned()
+}
+
+/// A model that makes two schedules, deletes the first one, and reads the history.
+fn plans(agent: &Agent) -> Script {
+    let plan = |text: &str| json!({"text": text, "cron": "0 9 * * *", "timeZone": "Europe/London"});
+    let (reply, delete) = (agent.reply(), agent.mcp_tool("teamster", "schedule_delete"));
+    let created =
+        calls(agent, &[("schedule_create", plan("Water the roses.")), ("schedule_create", plan("Cut the grass."))]);
+    let listed = created.reply(agent.reply().tool(agent.mcp_tool("teamster", "schedule_list"), json!({})));
+    let deleted = listed.reply(Reply::from_fn(move |request: &ModelRequest| {
+        reply.clone().tool(delete.clone(), json!({ "id": id_in_result(request) }))
+    }));
+    let read = deleted.reply(agent.reply().tool(agent.mcp_tool("teamster", "read_history"), json!({})));
+    read.reply(agent.reply().text("Planned."))
+}
+
+/// Returns the outputs of a turn's tools, each with whether it is an error.
+fn results(log: &[Value], turn: &str) -> Vec<(String, bool)> {
+    let results = log.iter().filter(|event| event["turnId"] == turn && event["type"] == "tool_result");
+    let output = |event: &Value| event["output"].as_str().unwrap_or_default().to_owned();
+    results.map(|event| (output(event), event["isError"] == true)).collect()
+}
+
+async fn an_agent_sends_messages_and_files_and_makes_schedules_without_a_permission(agent: &Agent) -> Result<()> {
+    let sends = [
+        ("send_message", json!({"text": "I water them now."})),
+        ("send_file", json!({"path": "plan.json", "caption": "The plan"})),
+        ("send_file", json!({"path": "/etc/hostname"})),
+    ];
+    let sends = calls(agent, &sends).reply(agent.reply().text("Sent."));
+    let scenario = Scenario::new().branch("send", sends).branch("plan", plans(agent));
+    let env = agent.test_env(scenario).await?;
+    fs::write(env.project().join("plan.json"), "[\"every day\"]")?;
+    let gateway = TestGateway::start(agent, &env, "permission = \"read-only\"").await?;
+    let conversation = gateway.create_conversation(&json!({})).await?;
+    let sent = gateway.answered(&conversation, "The roses are dry. SCN:send").await?;
+    assert_eq!(sent["result"]["finalText"], "Sent.", "{sent}");
+    let planned = gateway.answered(&conversation, "Do it each day. SCN:plan").await?;
+    assert_eq!(planned["result"]["finalText"], "Planned.", "{planned}");
+
+    let log = gateway.log(&conversation).await?;
+    assert!(log.iter().all(|event| event["type"] != "permission_request"), "no permission is requested");
+    let outputs = results(&log, sent["id"].as_str().context("an id")?);
+    let errors: Vec<bool> = outputs.iter().map(|(_, is_error)| *is_error).collect();
+    assert_eq!(errors, [false, false, true], "a file elsewhere is refused: {outputs:?}");
+    let messages: Vec<_> = log.iter().filter(|event| event["type"] == "message_sent").collect();
+    assert_eq!((messages.len(), &messages[0]["text"]), (2, &json!("I water them now.")));
+    let hash = messages[1]["file"]["hash"].as_str().context("no file")?;
+    assert_eq!(gateway.get(&format!("/v1/files/{hash}")).await?, json!(["every day"]));
+
+    let outputs = results(&log, planned["id"].as_str().context("an id")?);
+    assert_eq!(outputs.len(), 5, "{outputs:?}");
+    assert!(outputs.iter().all(|(_, is_error)| !is_error), "{outputs:?}");
+    assert!(outputs[2].0.contains("Water the roses.") && outputs[2].0.contains("Cut the grass."), "{outputs:?}");
+    assert!(outputs[4].0.contains("The roses are dry.") && !outputs[4].0.contains("Do it each day."), "{outputs:?}");
+    let schedules = gateway.get(&format!("/v1/schedules?conversationId={conversation}")).await?;
+    let items = schedules["items"].as_array().context("a list")?;
+    assert_eq!(items.len(), 1, "one of two is deleted: {schedules}");
+    assert_eq!((&items[0]["author"], &items[0]["timeZone"]), (&json!("operator"), &json!("Europe/London")));
+    gateway.stop().await
+}
+
+/// A gateway that runs no turns, with a conversation that has a message.
 struct Chat {
     gateway: Gateway,
     conversation: ConversationId,
@@ -55,22 +129,19 @@ impl Chat {
         let agent = "claude".to_owned();
         let new = NewConversation { id: conversation, address: address(), agent, title: None, settings: Json::empty() };
         gateway.store().create_conversation(new, None, gateway.now()).await?;
-        let mut turn = None;
-        for text in ["The roses are dry.", "Water them."] {
-            let message = IncomingMessage {
-                target: MessageTarget::Conversation(conversation),
-                channel_ids: Vec::new(),
-                idempotency: None,
-                author: "ann".to_owned(),
-                text: text.to_owned(),
-                attachments: Vec::new(),
-                mode: MessageMode::Queue,
-            };
-            turn = Some(gateway.accept(message).await?.turn.turn);
-        }
+        let message = IncomingMessage {
+            target: MessageTarget::Conversation(conversation),
+            channel_ids: Vec::new(),
+            idempotency: None,
+            author: "ann".to_owned(),
+            text: "Water them.".to_owned(),
+            attachments: Vec::new(),
+            mode: MessageMode::Queue,
+        };
+        let turn = gateway.accept(message).await?.turn.turn;
         let tools = AgentTools::default();
-        tools.start(&gateway).await?;
-        Ok(Self { gateway, conversation, turn: turn.context("no turn")?, tools, _data: data })
+        tools::start(&tools, &gateway).await?;
+        Ok(Self { gateway, conversation, turn, tools, _data: data })
     }
 
     fn turn(&self, directory: PathBuf) -> ToolTurn {
@@ -84,88 +155,31 @@ impl Chat {
         let tools = self.tools.offer(self.conversation, &mut request);
         (request, tools)
     }
-
-    async fn deliveries(&self) -> Result<Vec<Delivery>> {
-        Ok(self.gateway.store().deliveries(DeliveryFilter::default(), PageRequest::first(9)).await?.items)
-    }
 }
 
-/// A model that calls these tools, one after the other.
-fn calls(agent: &Agent, tools: &[(&str, Value)]) -> Scenario {
-    let call = |scenario: Scenario, (tool, input): &(&str, Value)| {
-        scenario.reply(agent.reply().tool(agent.mcp_tool("teamster", tool), input.clone()))
-    };
-    tools.iter().fold(Scenario::new(), call).reply(agent.reply().text("Done."))
-}
-
-/// Returns the output of each tool, with whether it is an error.
-fn outputs(recording: &Recording) -> Vec<(String, bool)> {
-    let tools = recording.tools();
-    tools.iter().map(|(_, result)| (result.output.as_str().to_owned(), result.is_error == Some(true))).collect()
-}
-
-async fn an_agent_sends_a_message_and_a_file_without_a_permission(agent: &Agent) -> Result<()> {
-    let chat = Chat::new().await?;
-    let tools = [
-        ("send_message", json!({"text": "I water them now."})),
-        ("send_file", json!({"path": "plan.txt", "caption": "The plan"})),
-        ("send_file", json!({"path": "/etc/hostname"})),
-    ];
-    let env = agent.test_env(calls(agent, &tools)).await?;
-    fs::write(env.project().join("plan.txt"), "every day")?;
-    let (request, session) = chat.offer(agent.request(&env, "Go."));
-    session.begin_turn(chat.turn(env.project()));
-    let recording = env.run(request).await?;
-    assert_eq!(recording.result.final_text, "Done.", "{:?}", recording.failure());
-    assert!(recording.result.permission_denials.is_empty());
-    let outputs = outputs(&recording);
-    let errors: Vec<bool> = outputs.iter().map(|(_, is_error)| *is_error).collect();
-    assert_eq!(errors, [false, false, true], "{outputs:?}");
-    let deliveries = chat.deliveries().await?;
-    let contents = deliveries.iter().map(|delivery| Ok(delivery.body.to::<Value>()?["content"].clone()));
-    let contents = contents.collect::<Result<Vec<Value>>>()?;
-    assert_eq!((contents.len(), &contents[0]["text"]), (2, &json!("I water them now.")));
-    let hash = contents[1]["hash"].as_str().context("no file")?;
-    assert_eq!(chat.gateway.attachments().get(hash).await?, b"every day");
-    Ok(())
-}
-
-async fn an_agent_schedules_a_message_and_reads_the_history(agent: &Agent) -> Result<()> {
-    let chat = Chat::new().await?;
-    let plan = json!({"text": "Water the roses.", "cron": "0 9 * * *", "timeZone": "Europe/London"});
-    let tools = [("schedule_create", plan), ("schedule_list", json!({})), ("read_history", json!({}))];
-    let env = agent.test_env(calls(agent, &tools)).await?;
-    let (request, session) = chat.offer(agent.request(&env, "Go."));
-    session.begin_turn(chat.turn(env.project()));
-    let recording = env.run(request).await?;
-    assert_eq!(recording.result.final_text, "Done.", "{:?}", recording.failure());
-    let outputs = outputs(&recording);
-    let page = chat.gateway.store().schedules(ScheduleFilter::default(), PageRequest::first(9)).await?;
-    assert_eq!(page.items.len(), 1, "{outputs:?}");
-    assert_eq!(page.items[0].body.to::<Value>()?["author"], "ann");
-    assert!(outputs[1].0.contains(&page.items[0].id.to_string()), "{outputs:?}");
-    assert!(outputs[2].0.contains("The roses are dry.") && !outputs[2].0.contains("Water them."), "{outputs:?}");
-    Ok(())
+/// Returns whether each call failed.
+fn errors(recording: &Recording) -> Vec<bool> {
+    recording.tools().iter().map(|(_, result)| result.is_error == Some(true)).collect()
 }
 
 async fn a_warm_session_cannot_use_the_tools_between_turns(agent: &Agent) -> Result<()> {
     let chat = Chat::new().await?;
-    let message = |text: &str| agent.reply().tool(agent.mcp_tool("teamster", "send_message"), json!({ "text": text }));
-    let done = || agent.reply().text("Done.");
-    let scenario = Scenario::new().reply(message("one")).reply(done()).reply(message("two")).reply(done());
-    let env = agent.test_env(scenario.reply(message("three")).reply(done())).await?;
+    let sends =
+        |text: &str| calls(agent, &[("send_message", json!({ "text": text }))]).reply(agent.reply().text("Done."));
+    let scenario = Scenario::new().branch("one", sends("1")).branch("two", sends("2")).branch("three", sends("3"));
+    let env = agent.test_env(scenario).await?;
     let (request, tools) = chat.offer(agent.request(&env, ""));
     let session = env.open(request)?;
-    let mut errors = Vec::new();
-    for runs in [true, false, true] {
+    let mut failed = Vec::new();
+    for (prompt, runs) in [("SCN:one", true), ("SCN:two", false), ("SCN:three", true)] {
         if runs {
             tools.begin_turn(chat.turn(env.project()));
         }
-        let recording = session.run_turn("Go.").await?;
-        errors.extend(outputs(&recording).into_iter().map(|(_, is_error)| is_error));
+        failed.extend(errors(&session.run_turn(prompt).await?));
         tools.end_turn();
     }
-    assert_eq!(errors, [false, true, false]);
-    assert_eq!(chat.deliveries().await?.len(), 2);
-    Ok(())
+    assert_eq!(failed, [false, true, false]);
+    let log = chat.gateway.store().events(chat.conversation, Seq::START, 99).await?;
+    assert_eq!(log.events.iter().filter(|event| event.kind == "message_sent").count(), 2);
+    session.close().await
 }

@@ -1,15 +1,11 @@
 //! Sessions: conversations of many turns.
 
-use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use teamster::SessionOptions;
 use teamster::event::{ErrorCode, UsageScope, WarningCode};
 use teamster::request::PermissionMode;
-use teamster_conformance::{Agent, TIMEOUT, TestEnv, agent_tests};
+use teamster_conformance::{Agent, TIMEOUT, agent_tests};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// The number of turns on one process, and with a process for each turn.
@@ -107,19 +103,6 @@ async fn an_interrupt_ends_the_turn_and_not_the_session(agent: &Agent) -> Result
     session.close().await
 }
 
-/// Waits until Claude Code has written a text to the file of its conversation.
-async fn is_written(env: &TestEnv, text: &str) -> Result<()> {
-    let projects = env.home().join(".claude/projects");
-    let holds = |file: PathBuf| fs::read_to_string(file).is_ok_and(|content| content.contains(text));
-    let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let wait = async {
-        while !files(projects.clone()).flat_map(files).any(holds) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    Ok(tokio::time::timeout(TIMEOUT, wait).await?)
-}
-
 fn kill(pid: u32) -> Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).context("no pid")?;
     Ok(kill_process(pid, Signal::KILL)?)
@@ -145,18 +128,13 @@ async fn a_process_that_is_killed_between_turns_or_within_one_is_replaced_and_th
     let env = agent.test_env(scenario).await?;
     let session = env.open(agent.request(&env, ""))?;
     session.run_turn("Prompt 1.").await?;
-    if agent.name == "claude" {
-        // 2.1.197 writes an answer a moment after it reports it. What is not written yet is lost with the process.
-        is_written(&env, "Received 1.").await?;
-    }
+    agent.saved(&env, "Received 1.").await?;
     kill(session.processes().wait_for(argument, TIMEOUT).await?.pid)?;
     session.processes().wait_until_gone(TIMEOUT).await?;
     let second = session.run_turn("Prompt 2.").await?;
     assert_eq!(second.result.text, "Received 2.");
     assert_eq!(second.warnings(&WarningCode::SessionReopened).len(), 1);
-    if agent.name == "claude" {
-        is_written(&env, "Received 2.").await?;
-    }
+    agent.saved(&env, "Received 2.").await?;
     let run = session.send("Prompt 3.")?;
     env.provider().gate("never").wait_reached(TIMEOUT).await?;
     kill(session.processes().wait_for(argument, TIMEOUT).await?.pid)?;

@@ -1,11 +1,10 @@
 //! Runs the command on a terminal, with a real CLI.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use teamster_conformance::{Agent, TestEnv};
+use anyhow::{Context, Result};
+use teamster_conformance::{Agent, TestEnv, teamster};
 use teamster_terminal::{Terminal, steady, text_with_styles};
 
 const SIZE: (u16, u16) = (80, 40);
@@ -55,12 +54,4 @@ fn command(agent: &Agent, env: &TestEnv, args: &[&str]) -> Result<Command> {
     command.args(rest).env_clear().envs(env.environment().iter().cloned()).envs(request.env);
     command.env("TERM", "xterm-256color").env("TEAMSTER_LEDGER_DIR", env.home().join("ledger")).current_dir(project);
     Ok(command)
-}
-
-/// Returns the command, which is built into the parent directory of the tests.
-fn teamster() -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let path = test.ancestors().nth(2).context("the directory of the build")?.join("teamster");
-    ensure!(path.is_file(), "{} does not exist: run `cargo build -p teamster-cli`", path.display());
-    Ok(path)
 }

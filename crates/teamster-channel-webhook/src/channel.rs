@@ -254,7 +254,7 @@ impl Channel for WebhookChannel {
                 Some(()) = handled.next() => {}
             }
         }
-        // What was begun gets its reply.
+        // Each request that was started gets its reply.
         while handled.next().await.is_some() {}
         Ok(())
     }

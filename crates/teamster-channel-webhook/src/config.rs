@@ -140,8 +140,8 @@ impl WebhookConfig {
         match url.scheme() {
             "https" => {}
             "http" if self.allow_http || (is_local && self.allow_loopback) => {}
-            "http" => return Err(wrong("must begin with https, or set allow_http = true".to_owned())),
-            other => return Err(wrong(format!("begins with {other}: it must begin with https"))),
+            "http" => return Err(wrong("must start with https, or set allow_http = true".to_owned())),
+            other => return Err(wrong(format!("starts with {other}: it must start with https"))),
         }
         match address.and_then(|address| self.addresses().forbidden(address)) {
             Some(forbidden @ Forbidden::Loopback) => {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use teamster_channel::{Attachment, Author, ChatCommand, Edit, Message, Place, PromptAnswer};
+use teamster_channel::{Address, Attachment, Author, ChatCommand, Edit, Message, PromptAnswer};
 
 /// The longest id of a request, chat, thread or author, in bytes.
 pub(crate) const MAX_ID: usize = 256;
@@ -73,23 +73,30 @@ pub(crate) fn parse(id: &str, body: &[u8]) -> Result<Request, String> {
     let body: Body = serde_json::from_slice(body).map_err(|error| format!("the body is invalid: {error}"))?;
     Ok(match body.r#type {
         Kind::Message => {
-            let (place, author) = (place(&body)?, author(body.author)?);
+            let (address, author) = (address(&body)?, author(body.author)?);
             let text = body.text.unwrap_or_default();
             if text.trim().is_empty() && body.attachments.is_empty() {
                 return Err("text must not be empty: send a text or an attachment".to_owned());
             }
             let attachments = attachments(body.attachments)?;
-            Request::Message(Message { ids: vec![id.to_owned()], place, author, text, attachments, is_addressed: true })
+            Request::Message(Message {
+                ids: vec![id.to_owned()],
+                address,
+                author,
+                text,
+                attachments,
+                is_addressed: true,
+            })
         }
         Kind::Edit => Request::Edit(Edit { id: required(body.id, "id")?, text: required(body.text, "text")? }),
         Kind::Answer => Request::Answer(PromptAnswer {
-            place: place(&body)?,
+            address: address(&body)?,
             token: required(body.token, "token")?,
             message: body.message,
             author: author(body.author)?,
         }),
         Kind::Command => Request::Command(ChatCommand {
-            place: place(&body)?,
+            address: address(&body)?,
             name: required(body.name, "name")?,
             argument: body.argument,
             author: author(body.author)?,
@@ -108,9 +115,9 @@ fn id(value: &str, name: &str) -> Result<String, String> {
     Ok(value.to_owned())
 }
 
-fn place(body: &Body) -> Result<Place, String> {
+fn address(body: &Body) -> Result<Address, String> {
     let chat = required(body.chat.clone(), "chat")?;
-    Ok(Place { chat: id(&chat, "chat")?, thread: id(&body.thread, "thread")? })
+    Ok(Address { chat: id(&chat, "chat")?, thread: id(&body.thread, "thread")? })
 }
 
 fn author(author: Option<BodyAuthor>) -> Result<Author, String> {

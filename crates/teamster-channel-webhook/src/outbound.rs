@@ -69,11 +69,11 @@ struct File<'a> {
 
 /// Returns the body for an item.
 pub(crate) fn body(channel: &str, outgoing: &Outgoing) -> Result<Vec<u8>, serde_json::Error> {
-    let Outgoing { place, conversation, turn, content, part, bytes, may_be_repeat, created_at_ms, .. } = outgoing;
+    let Outgoing { address, conversation, turn, content, part, bytes, may_be_repeat, created_at_ms, .. } = outgoing;
     let created = jiff::Timestamp::from_millisecond(*created_at_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let mut body = Body {
         r#type: "notice",
-        target: Target { channel, chat: &place.chat, thread: &place.thread },
+        target: Target { channel, chat: &address.chat, thread: &address.thread },
         text: Some(content.text()),
         error: None,
         code: None,
@@ -161,14 +161,14 @@ fn wait(value: &str, now: jiff::Timestamp) -> Option<Duration> {
 mod tests {
     use std::sync::Arc;
 
-    use teamster_channel::{Button, Operation, Part, Place, Prompt};
+    use teamster_channel::{Address, Button, Operation, Part, Prompt};
 
     use super::*;
 
     fn outgoing(content: Content) -> Outgoing {
         Outgoing {
             key: "t:1:answer:0".into(),
-            place: Place { chat: "c".into(), thread: String::new() },
+            address: Address { chat: "c".into(), thread: String::new() },
             conversation: Some("k".into()),
             turn: Some("t".into()),
             operation: Operation::New,

@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use serde_json::Value;
 use teamster_channel::{
-    Author, Capabilities, Channel, ChannelError, ChatCommand, CommandReply, Content, Delivered, Edit, Inbox,
-    InboxError, Message, Outgoing, Place, PromptAnswer, PromptDecision, Receipt, SendError, SendOutcome, parse_command,
+    Address, Author, Capabilities, Channel, ChannelError, ChatCommand, CommandReply, Content, Delivered, Edit, Inbox,
+    InboxError, Message, Outgoing, PromptAnswer, PromptDecision, Receipt, SendError, SendOutcome, parse_command,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,24 +21,24 @@ use tokio_util::sync::CancellationToken;
 struct Terminal;
 
 impl Terminal {
-    fn me() -> (Place, Author) {
-        let place = Place { chat: "terminal".to_owned(), thread: String::new() };
-        (place, Author { id: "me".to_owned(), name: "Me".to_owned(), is_bot: false, roles: Vec::new() })
+    fn me() -> (Address, Author) {
+        let address = Address { chat: "terminal".to_owned(), thread: String::new() };
+        (address, Author { id: "me".to_owned(), name: "Me".to_owned(), is_bot: false, roles: Vec::new() })
     }
 
     /// Hands a line to the gateway. The service must not forget the line before this returns.
     async fn line(inbox: &dyn Inbox, id: String, line: &str) -> Result<(), InboxError> {
-        let (place, author) = Self::me();
+        let (address, author) = Self::me();
         if let Some((name, argument)) = parse_command(line) {
-            let command = ChatCommand { name: name.to_owned(), argument: argument.to_owned(), author, place };
+            let command = ChatCommand { name: name.to_owned(), argument: argument.to_owned(), author, address };
             return inbox.command(command).await.map(|reply| print(&reply.text));
         }
         if let Some(token) = line.strip_prefix("press ") {
-            let answer = PromptAnswer { token: token.trim().to_owned(), message: None, author, place };
+            let answer = PromptAnswer { token: token.trim().to_owned(), message: None, author, address };
             return inbox.answer(answer).await.map(|decision| print(&format!("{decision:?}")));
         }
         let (ids, text) = (vec![id], line.to_owned());
-        let message = Message { ids, place, author, text, attachments: Vec::new(), is_addressed: true };
+        let message = Message { ids, address, author, text, attachments: Vec::new(), is_addressed: true };
         match inbox.message(message).await? {
             Receipt::Refused(reason) | Receipt::Busy(reason) => print(&reason),
             Receipt::Accepted { .. } | Receipt::Duplicate | Receipt::Ignored => {}
@@ -54,7 +54,7 @@ impl Channel for Terminal {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // Whoever can type here is the operator.
+        // Only the operator can type here.
         Capabilities { buttons: true, senders_are_authenticated: true, ..Capabilities::default() }
     }
 

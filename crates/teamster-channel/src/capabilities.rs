@@ -10,7 +10,7 @@ pub struct Capabilities {
     pub edits: bool,
     /// Whether chats have threads.
     pub threads: bool,
-    /// Whether a message can have buttons. Without them, the text of a prompt says where to answer.
+    /// Whether a message can have buttons. Without them, the text of a prompt contains where to answer.
     pub buttons: bool,
     /// The maximum size of a file in bytes. 0: files cannot be sent.
     pub max_file_bytes: u64,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::outbound::Place;
+use crate::outbound::Address;
 
 /// A message of a person or a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Message {
     /// The service's own ids: several for an album or a text that its client has split. Each is unique in the channel.
     pub ids: Vec<String>,
     /// Where it was written.
-    pub place: Place,
+    pub address: Address,
     /// Who wrote it.
     pub author: Author,
     /// Its text, without the mention of the bot.
@@ -73,7 +73,7 @@ pub struct PromptAnswer {
     /// Who pressed it.
     pub author: Author,
     /// Where it was pressed.
-    pub place: Place,
+    pub address: Address,
 }
 
 /// What became of a button press.
@@ -97,7 +97,7 @@ pub struct ChatCommand {
     /// Who sent it.
     pub author: Author,
     /// Where it was sent.
-    pub place: Place,
+    pub address: Address,
 }
 
 /// The answer to a command: a text in Markdown. Show it to the sender only, where the service can do that.

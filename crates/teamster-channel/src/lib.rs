@@ -40,7 +40,7 @@ pub use inbound::{
 };
 pub use live_edit::{EditStep, LiveEdit};
 pub use outbound::{
-    Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Place, Prompt, REPEAT_MARK, RateScope,
+    Address, Button, ButtonStyle, Content, Delivered, File, Operation, Outgoing, Part, Prompt, REPEAT_MARK, RateScope,
     SendError, SendOutcome,
 };
 pub use pace::Pace;
@@ -77,7 +77,7 @@ pub trait Channel: Send + Sync {
     }
 
     /// Shows that the agent works, if the service can show that. A failure has no consequence.
-    async fn typing(&self, _place: &Place) {}
+    async fn typing(&self, _address: &Address) {}
 }
 
 /// Why a channel cannot work. The texts contain no secret.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Where something is written.
+/// The address of a chat, or of a thread in it, within a channel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct Address {
     /// The chat, named as the service names it. A thread of a chat has the chat of its parent.
     pub chat: String,
     /// The thread in the chat; empty if there is none.
@@ -25,7 +25,7 @@ pub struct Outgoing {
     /// The same for each attempt of this part, and different for all other parts. It has ASCII characters only.
     pub key: String,
     /// Where to write.
-    pub place: Place,
+    pub address: Address,
     /// The conversation, for programs.
     pub conversation: Option<String>,
     /// The turn, for programs.

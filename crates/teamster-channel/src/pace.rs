@@ -9,7 +9,7 @@ use crate::outbound::RateScope;
 /// The number of chats above which those that need not wait are forgotten.
 const MAX_CHATS: usize = 1_024;
 
-/// Says when the next call of a channel may be made.
+/// Decides when the next call of a channel may start.
 #[derive(Clone, Debug)]
 pub struct Pace {
     chat_interval: Duration,

@@ -123,7 +123,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// Escapes a text of several lines. Its line breaks are kept, and no line can begin a heading, a list or a quote.
+/// Escapes a text of several lines. Its line breaks are kept, and no line can start a heading, a list or a quote.
 pub fn escape_block(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }

@@ -56,7 +56,7 @@ struct Cut {
     end: usize,
     /// The code block that is open there.
     open: Option<Fence>,
-    /// The part begins like a code block, but its whole line does not: a backslash keeps it a text.
+    /// Whether the part starts like a code block although its whole line does not. A backslash keeps it a text.
     escape: bool,
 }
 
@@ -160,7 +160,7 @@ impl Splitter {
         let word = head.char_indices().rev().find(|(_, character)| character.is_whitespace());
         let word = word.map(|(at, character)| at + character.len_utf8()).filter(|at| *at > hard / 2);
         let wanted = word.unwrap_or(hard);
-        // The rest must not begin like the border of a code block, nor must the piece be one.
+        // The rest must not start like the border of a code block, nor must the piece be one.
         let is_good = |at: usize| {
             let (piece, rest) = line.split_at_checked(at).unwrap_or((line, ""));
             open.map_or_else(

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(axum::serve(listener, router).await?)
 }
 
-/// Makes whoever sends the token the admin. The real checks are in the module `access`.
+/// Makes every sender of the token an admin. The real checks are in the module `access`.
 async fn authenticate(mut request: Request, next: Next) -> Response {
     if request.headers().get(AUTHORIZATION).is_some_and(|value| value == "Bearer example") {
         let identity = Identity { token: None, owner: "example".to_owned(), scopes: vec![Scope::Admin] };

@@ -2,7 +2,7 @@
 
 use teamster_store::StoreError;
 
-/// Why a call of the gateway failed. Nothing has changed, unless the text says otherwise.
+/// Why a call of the gateway failed. Nothing has changed, unless the text states otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {

@@ -39,7 +39,7 @@ pub enum GatewayEvent {
         /// The worker that runs it.
         worker: String,
     },
-    /// The message of another turn went into the running turn.
+    /// The agent has taken the message of this turn into the running turn.
     TurnJoined {
         /// The turn that runs.
         into: String,
@@ -52,6 +52,11 @@ pub enum GatewayEvent {
         delay_ms: u64,
         /// The code of the failure.
         code: String,
+    },
+    /// The gateway was stopped while the attempt ran. The next start decides how the turn continues.
+    TurnInterrupted {
+        /// The number of the attempt.
+        attempt: u32,
     },
     /// The conversation waits for the end of a rate limit.
     TurnPaused {
@@ -84,7 +89,7 @@ pub enum GatewayEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The agent's session was lost or replaced.
+    /// The agent does not know all of the conversation: its session was lost, or it is new and the history is too long.
     SessionReset {
         /// Why, and what the agent knows now.
         reason: String,
@@ -160,6 +165,7 @@ impl GatewayEvent {
             Self::TurnStarted { .. } => "turn_started",
             Self::TurnJoined { .. } => "turn_joined",
             Self::TurnRetrying { .. } => "turn_retrying",
+            Self::TurnInterrupted { .. } => "turn_interrupted",
             Self::TurnPaused { .. } => "turn_paused",
             Self::TurnResumed => "turn_resumed",
             Self::TurnFinished { .. } => "turn_finished",

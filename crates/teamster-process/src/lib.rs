@@ -47,6 +47,7 @@
 //! | [`stdin`] | writes input while output is read |
 //! | [`tail`] | keeps the last bytes of a stream |
 //! | [`private`] | files that only this user can read, removed after the run |
+//! | [`lease`] | [`HostLease`]: a deadline that this program moves forward, or its trees are killed |
 //! | [`ledger`] | a record of live runs on disk, from which a crashed run is cleaned up |
 //! | [`spill`] | a bounded queue on disk, for records that wait for a slow consumer |
 //! | [`limitations`](mod@limitations) | guarantees that do not hold where the system refuses a call |
@@ -68,7 +69,8 @@
 //! - Environment variables are read only by [`PrivateDir::default_parent`], by
 //!   [`Ledger::of_user`] and to start the supervisor.
 //! - Timers run only while a tree is started or terminated, and every 5 s while an exit is
-//!   awaited (to check that the helper processes are not stopped).
+//!   awaited (to check that the helper processes are not stopped). The keeper of a tree under a
+//!   lease wakes every 5 s and at the deadline.
 //! - Nothing is printed, and no signal handler is installed in this program.
 //! - No write by this crate raises `SIGPIPE` or `SIGXFSZ` in this program.
 //!
@@ -85,6 +87,7 @@ compile_error!(
 );
 
 pub mod diagnostics;
+pub mod lease;
 pub mod ledger;
 pub mod limitations;
 pub mod limits;
@@ -113,6 +116,7 @@ mod write_signals;
 pub use descendants::kill_with_descendants;
 pub use diagnostics::TailReader;
 pub use env_marker::ENV_MARKER_PREFIX;
+pub use lease::{HostLease, LeaseTime};
 pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};
 pub use limitations::{Limitation, limitations};
 pub use limits::{Limit, can_start_threads};

@@ -136,6 +136,9 @@ pub enum SpawnError {
         /// The program.
         program: PathBuf,
     },
+    /// The lease of the host has expired ([`HostLease`](crate::HostLease)).
+    #[error("the host did not renew the lease under which its programs run")]
+    LeaseExpired,
     /// No supervisor could be started.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
@@ -171,6 +174,7 @@ pub(crate) fn start(spawn: &Spawn, marker: &str, directory: Option<&Path>) -> Re
         cwd: spawn.cwd.clone().into(),
         has_stdin: spawn.stdin == Stdin::Pipe,
         directory: directory.map(Into::into),
+        lease_term: None,
     })
 }
 

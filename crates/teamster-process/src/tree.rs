@@ -23,6 +23,7 @@ use fallback::TreeIdentity;
 use crate::{
     descendants::Descendants,
     env_marker::EnvMarker,
+    lease::HostLease,
     ledger::{Registration, RunDir},
     pipes::{self, Made, Share},
     process::Process,
@@ -67,6 +68,7 @@ const SLOW_CHECK: Duration = Duration::from_secs(5);
 pub struct Keeper {
     connection: Connection,
     process: Process,
+    lease: Option<HostLease>,
 }
 
 /// A process tree. Dropping it kills every process of the tree.
@@ -146,6 +148,12 @@ impl ProcessTree {
             .await
             .flatten()
             .unwrap_or_default()
+    }
+
+    /// Returns whether the keeper has killed the tree because its lease has expired. This is known
+    /// before [`exited`](Self::exited) returns.
+    pub fn lease_expired(&self) -> bool {
+        self.connection.read_reports().lease_expired
     }
 
     /// Sends a signal to the leader only, if it is alive.
@@ -237,12 +245,18 @@ impl Keeper {
             match answer {
                 Some(process) => {
                     let process = process.map_err(spawn::explain_keeper)?;
-                    return Ok(Self { connection, process });
+                    return Ok(Self { connection, process, lease: None });
                 }
                 None => supervisor.replace(),
             }
         }
         Err(supervisor.no_answer().into())
+    }
+
+    /// Runs the tree under this lease, if there is one: the tree is killed when it expires.
+    #[must_use]
+    pub fn with_lease(self, lease: Option<&HostLease>) -> Self {
+        Self { lease: lease.cloned(), ..self }
     }
 
     /// Starts a program as the leader of this keeper's tree, like [`ProcessTree::spawn_until`].
@@ -252,13 +266,17 @@ impl Keeper {
         run: Option<&RunDir>,
         stop: impl Future<Output = ()>,
     ) -> Result<(ProcessTree, Pipes), SpawnError> {
-        let Self { connection, process: keeper } = self;
+        let Self { connection, process: keeper, lease } = self;
         let failed = |source| spawn::explain(spawn, source);
         let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(failed)?;
         let marker = run.map_or_else(EnvMarker::unique, |run| run.env_marker().clone());
-        let start = spawn::start(spawn, marker.name(), run.map(RunDir::path))?;
+        let mut start = spawn::start(spawn, marker.name(), run.map(RunDir::path))?;
+        if let Some(lease) = &lease {
+            start.lease_term = Some(lease.term().ok_or(SpawnError::LeaseExpired)?);
+        }
         let request = wire::encode(&Request::Start(Box::new(start)));
-        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
+        let lease = lease.as_ref().map(HostLease::file);
+        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).chain(lease).collect();
         let identity = TreeIdentity { keeper, leader: Process { pid: 0, start: 0 }, marker: marker.name().to_owned() };
         let registration = Mutex::new(run.map(RunDir::registration));
         // From here on the leader may run, even if the keeper does not report it. Dropping `tree`
@@ -277,7 +295,7 @@ impl Keeper {
             }
             Err(error) => {
                 tree.terminate(Duration::ZERO).await;
-                Err(error)
+                Err(if tree.lease_expired() { SpawnError::LeaseExpired } else { error })
             }
         }
     }

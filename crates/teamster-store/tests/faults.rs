@@ -66,7 +66,7 @@ async fn a_store_of_a_newer_release_is_refused_and_not_changed() {
     open(&path).await.unwrap().close().await;
     Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let refused = open(&path).await.unwrap_err();
-    assert!(matches!(refused, StoreError::NewerSchema { found: 99, supported: 1, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::NewerSchema { found: 99, supported: 2, .. }), "{refused:?}");
     assert!(refused.to_string().contains("use the newer release"), "{refused}");
     let version: u32 =
         Connection::open(&path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();

@@ -88,7 +88,7 @@ pub use run::{ResultTaken, Run};
 pub use runtime::{RunError, Runtime, RuntimeBuilder};
 pub use session::{AnswerError, SendError, Sent, Session, SessionOptions};
 pub use teamster_config::{self as config, RestoreLog};
-pub use teamster_process::{Ledger, Supervisor};
+pub use teamster_process::{HostLease, LeaseTime, Ledger, Supervisor};
 pub use teamster_types::event::{self, Event, RunResult};
 pub use teamster_types::request::{self, RunRequest};
 pub use teamster_types::{json, text};

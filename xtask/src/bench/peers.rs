@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::command::{program, root, run as run_command};
+use crate::python::create;
 
 /// Where the peers are installed.
 pub(crate) struct Peers {
@@ -61,7 +62,7 @@ impl Peers {
         }
         match language {
             Language::Node => install_node(&folder)?,
-            Language::Python => install_python(&folder)?,
+            Language::Python => create(&folder, &folder.join("requirements.txt"))?,
         }
         fs::write(&stamp, pins).with_context(|| format!("cannot write {}", stamp.display()))
     }
@@ -97,15 +98,6 @@ fn install_node(folder: &Path) -> Result<()> {
     let mut npm = program("npm", &["install"]);
     npm.current_dir(folder);
     run_command(npm)
-}
-
-fn install_python(folder: &Path) -> Result<()> {
-    let mut venv = program("python3", &["-m", "venv", "."]);
-    venv.current_dir(folder);
-    run_command(venv)?;
-    let mut pip = program(folder.join("bin/python"), &["-m", "pip", "install", "--quiet", "--no-deps"]);
-    pip.args(["--disable-pip-version-check", "-r", "requirements.txt"]).current_dir(folder);
-    run_command(pip)
 }
 
 /// Returns the variables that a measured program inherits.

@@ -163,6 +163,13 @@ mod tests {
     }
 
     #[test]
+    fn an_exception_is_for_its_files_and_its_words_only() {
+        assert!(is_excepted(Path::new("crates/teamster-channel/src/render.rs"), "fence"));
+        assert!(!is_excepted(Path::new("crates/teamster-channel/src/render.rs"), "nobody"));
+        assert!(!is_excepted(Path::new("crates/teamster-channel/src/pace.rs"), "fence"));
+    }
+
+    #[test]
     fn the_prose_of_a_page_is_read_and_its_code_is_not() {
         let text = "# Title\n\nWhat `told` is,\nand nobody.\n\n```\nwhoever\n```\n";
         let source = Source { path: "a.md".into(), text: text.to_owned() };

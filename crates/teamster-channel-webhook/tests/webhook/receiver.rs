@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use teamster_channel::signature::{SignedMessage, WebhookSecret};
 use teamster_channel::{
-    ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, Operation, Outgoing, Part, Place,
+    Address, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, Operation, Outgoing, Part,
     PromptAnswer, PromptDecision, Receipt,
 };
 use teamster_channel_webhook::{SecretText, WebhookChannel, WebhookConfig};
@@ -158,7 +158,7 @@ pub(crate) fn rotated(url: &str) -> WebhookChannel {
 pub(crate) fn outgoing(key: &str) -> Outgoing {
     Outgoing {
         key: key.to_owned(),
-        place: Place { chat: "c".to_owned(), thread: String::new() },
+        address: Address { chat: "c".to_owned(), thread: String::new() },
         conversation: None,
         turn: Some("t".to_owned()),
         operation: Operation::New,

@@ -86,7 +86,7 @@ async fn a_signed_message_is_accepted_once_by_its_id() {
     assert_eq!((status, body), (StatusCode::OK, json!({"status": "duplicate"})));
     let messages = fixture.inbox.messages.lock().unwrap();
     assert_eq!((messages.len(), messages[0].ids.clone()), (1, vec!["id-1".to_owned()]));
-    assert_eq!((messages[0].place.chat.as_str(), messages[0].place.thread.as_str()), ("c", "t"));
+    assert_eq!((messages[0].address.chat.as_str(), messages[0].address.thread.as_str()), ("c", "t"));
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn wrong_bodies_names_and_sizes_are_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_does_not_receive_says_so_within_its_time_limit() {
+async fn a_gateway_that_does_not_receive_reports_it_within_its_time_limit() {
     let mut config = config(URL);
     config.timeout = Duration::from_millis(100);
     let app = router([Arc::new(WebhookChannel::new(config).unwrap())]);

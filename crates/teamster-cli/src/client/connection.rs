@@ -69,7 +69,9 @@ impl ClientError {
     /// Returns what the user can do.
     pub(super) fn hint(&self) -> Option<Printable> {
         match self {
-            Self::NoToken { .. } | Self::NoTokenFor { .. } => Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into()),
+            Self::NoToken { .. } | Self::NoTokenFor { .. } => {
+                Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into())
+            }
             Self::Unreachable { .. } => Some("start it: teamster serve; or name it with --server URL".into()),
             Self::Refused { status: 401, .. } => {
                 Some(printable!("set {} to a token of this gateway", variables::GATEWAY_TOKEN))
@@ -120,7 +122,8 @@ impl Connection {
         }
         let is_here = is_loopback(&url);
         if url.scheme() == "http" && !is_here && !args.insecure {
-            let problem = "http sends the token in clear text to another machine: use https, or --insecure to permit it";
+            let problem =
+                "http sends the token in clear text to another machine: use https, or --insecure to permit it";
             return Err(invalid(problem.to_owned()));
         }
         // The paths of the API are appended.

@@ -37,10 +37,10 @@ pub(super) fn read(
     problems: &mut Vec<Invalid>,
 ) -> ServeSection {
     let at = value.span().start;
-    let Parsed { mut table, places, problems: found, .. } = teamster_gateway::config::file::read(value);
+    let Parsed { mut table, offsets, problems: found, .. } = teamster_gateway::config::file::read(value);
     problems.extend(found.into_iter().map(|found| Invalid { at: found.at.unwrap_or(at), problem: found.problem }));
     table.resolve_paths(file.parent().unwrap_or(Path::new("/")), home);
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-    let lines = places.into_iter().map(|(key, at)| (key, line(at))).collect();
+    let lines = offsets.into_iter().map(|(key, at)| (key, line(at))).collect();
     ServeSection { table, file: file.to_owned(), lines }
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teamster::backend::{Backend, BackendConfig, BackendError, variables};
-use teamster::request::RunRequest;
-use teamster::{Inspection, Registry, Runtime};
-use teamster_gateway::config::Config;
+use teamster::request::{Inherit, ProjectTrust, PromptMode, RunRequest};
+use teamster::{HostLease, Inspection, Registry, Runtime};
 use teamster_gateway::config::file::{Serve, ServeTable, build, store_file};
+use teamster_gateway::config::{Config, with_keys};
 
 use super::data_dir;
 use super::values::ServeValues;
@@ -39,7 +39,10 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
     match built {
         Ok(mut serve) if problems.is_empty() => {
             serve.config.file = Some(values.section.file.clone());
-            let runtime = Arc::new(runtime(values.registry.clone(), &serve.config));
+            let lease = HostLease::new().map_err(|error| {
+                vec![ConfigError::Serve(format!("no shared memory for the lease of the agents: {error}"))]
+            })?;
+            let runtime = Arc::new(runtime(values.registry.clone(), &serve.config, lease));
             let token = inputs.variable(variables::GATEWAY_TOKEN).filter(|token| !token.is_empty());
             Ok(ServePlan { serve, runtime, token })
         }
@@ -79,10 +82,10 @@ fn table(values: &ServeValues, inputs: &impl Inputs) -> Result<ServeTable, Confi
 }
 
 /// Returns the runtime of the agents. They do not get the gateway's own secrets.
-fn runtime(registry: Registry, config: &Config) -> Runtime {
+fn runtime(registry: Registry, config: &Config, lease: HostLease) -> Runtime {
     let own = config.secret_variables(&registry);
     let environment = std::env::vars_os().filter(|(name, _)| !own.iter().any(|own| name == own.as_str()));
-    Runtime::builder().registry(registry).environment(environment).build()
+    Runtime::builder().registry(registry).environment(environment).host_lease(lease).build()
 }
 
 /// Checks that the agent can run, and drops rules of tools that it cannot enforce.
@@ -97,6 +100,8 @@ pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec
     request.max_turns = turn.max_turns;
     request.permissions.mode = turn.permission;
     request.permissions.allow.clone_from(&turn.allow_tools);
+    request.inherit = Inherit::WithholdKeys { keep: turn.keep_keys.clone() };
+    (request.prompt_mode, request.project_trust) = (PromptMode::Literal, ProjectTrust::Untrusted);
     request.cwd = Some(turn.directory.clone());
     let config = BackendConfig::new(request).with_runtime(Arc::clone(&plan.runtime));
     let backend = Backend::create(&turn.agent, config).map_err(|error| cannot_run(&turn.agent, &error))?;
@@ -115,6 +120,9 @@ fn cannot_run(agent: &str, error: &BackendError) -> Printable {
         BackendError::CannotRun { problem, .. } => {
             printable!("the agent {} cannot run: {}", Printable::exact(agent), Printable::message(problem))
         }
-        other => printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::error(other)),
+        other => {
+            let problem = with_keys(&other.to_string());
+            printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::message(&problem))
+        }
     }
 }

@@ -54,12 +54,13 @@ pub(crate) struct ServeValues {
 
 /// Keys of `[serve]` whose values fall back to settings of `[defaults]`, and are set by the settings' variables. The second
 /// name is that of the setting.
-const SHARED: [(&str, &str); 8] = [
+const SHARED: [(&str, &str); 9] = [
     ("agent", "agent"),
     ("cli_path", "cli_path"),
     ("model", "model"),
     ("permission", "permission"),
     ("allow_tools", "allow_tool"),
+    ("keep_keys", "keep_key"),
     ("directory", "cwd"),
     ("max_turns", "max_turns"),
     ("deadline", "deadline"),
@@ -126,7 +127,7 @@ pub(crate) fn resolve(
 /// Returns the value of a setting as `[serve]` has it.
 fn value_of(setting: &Setting, values: &[String]) -> Option<Value> {
     match setting.id.as_str() {
-        "allow_tool" => Some(values.into()),
+        "allow_tool" | "keep_key" => Some(values.into()),
         "max_turns" => values.first()?.parse::<u32>().ok().map(Value::from),
         _ => values.first().map(|value| value.as_str().into()),
     }

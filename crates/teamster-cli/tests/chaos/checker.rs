@@ -1,103 +1,192 @@
-//! Verifies the promises from the logs alone.
+//! Verifies the promises from what the API and the receiver show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::client::{Client, SentMessage};
+use crate::client::Client;
+use crate::follower::Follower;
+use crate::receiver::Receiver;
+use crate::traffic::{Address, SentMessage};
+use crate::webhook::{Approvals, STRANGER};
+use crate::{attempts, chats};
 
 /// The codes with which a turn may fail here: what the agents do, and what a kill in the middle of a turn means.
-const EXPECTED: [&str; 7] =
-    ["CLI_EXIT", "CLI_SIGNALED", "OVERLOADED", "DEADLINE_EXCEEDED", "INTERRUPTED", "PARKED", "PROVIDER"];
+const EXPECTED: [&str; 9] = [
+    "AUTH",
+    "CLI_EXIT",
+    "DEADLINE_EXCEEDED",
+    "EVENT_LIMIT",
+    "INTERRUPTED",
+    "OVERLOADED",
+    "PARKED",
+    "PROVIDER",
+    "RATE_LIMIT",
+];
 
-/// Checks all logs. Returns a summary: how many turns ended in which way.
-pub(crate) async fn check(
-    client: &Client,
-    conversations: &[String],
-    sent: &[SentMessage],
-    approved: &BTreeSet<String>,
-) -> String {
-    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
-    for conversation in conversations {
-        let log = client.log(conversation).await;
-        let sent: Vec<_> = sent.iter().filter(|message| message.conversation == *conversation).collect();
-        let seqs: Vec<_> = log.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the log of {conversation} has no gap");
-        check_turns(conversation, &log, &sent, &mut ends);
-        check_permissions(&log, approved);
+/// What the test has done and seen.
+pub(crate) struct Observations<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) receiver: &'a Receiver,
+    pub(crate) sent: &'a [SentMessage],
+    pub(crate) approvals: &'a Approvals,
+    /// The subscribers of single conversations.
+    pub(crate) followers: Vec<(Address, Follower)>,
+    /// The subscriber of all conversations.
+    pub(crate) feed: Option<Follower>,
+}
+
+/// Checks all logs, all chats and all streams. Returns a summary: how many turns ended in which way.
+pub(crate) async fn check(observations: Observations<'_>) -> String {
+    let Observations { client, receiver, sent, approvals, followers, feed } = observations;
+    let mut logs = BTreeMap::new();
+    for (address, conversation) in client.conversations().await {
+        let id = conversation["id"].as_str().expect("an id").to_owned();
+        let log = client.log(&id).await;
+        logs.insert(address, (id, log));
     }
-    format!("{ends:?}")
+    let mut ends = BTreeMap::new();
+    let approved = approvals.all();
+    for (address, (id, log)) in &logs {
+        let sent: Vec<_> = sent.iter().filter(|message| message.address == *address).collect();
+        let seqs: Vec<_> = log.iter().map(|event| event["seq"].as_u64().expect("a number")).collect();
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the log of {id} has no gap");
+        check_turns(id, log, &sent, &mut ends);
+        check_permissions(id, log, &approved);
+    }
+    for (address, follower) in followers {
+        let (id, log) = &logs[&address];
+        assert_eq!(follower.events(log.len()).await, *log, "the stream of {id} has each event once, in order");
+    }
+    if let Some(feed) = feed {
+        check_feed(feed, &logs).await;
+    }
+    for state in ["failed", "unknown"] {
+        let lost = client.list(&format!("/v1/deliveries?state={state}")).await;
+        assert!(lost.is_empty(), "a delivery is given up: {lost:?}");
+    }
+    let received = receiver.received();
+    assert!(received.problems.is_empty(), "{:#?}", received.problems);
+    chats::check(&received.items, &logs);
+    let repeats: u32 = received.items.iter().map(|item| item.times - 1).sum();
+    let (requests, items) = (received.requests, received.items.len());
+    format!("{ends:?}; {items} items for chats by {requests} requests, {repeats} of them repeats")
 }
 
 fn of_type<'a>(log: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
     log.iter().filter(move |event| event["type"] == kind)
 }
 
-fn check_turns(conversation: &str, log: &[Value], sent: &[&SentMessage], ends: &mut BTreeMap<String, u32>) {
-    let turn = |event: &Value| event["turnId"].as_str().unwrap().to_owned();
-    let queued: Vec<_> = of_type(log, "turn_queued").map(turn).collect();
-    let expected: Vec<_> = sent.iter().map(|message| message.turn.clone()).collect();
-    assert_eq!(queued, expected, "{conversation}: each message is accepted once, in order");
-    let finished: Vec<_> = of_type(log, "turn_finished").map(turn).collect();
-    assert_eq!(finished, expected, "{conversation}: each turn ends once, in order");
+fn check_turns(id: &str, log: &[Value], sent: &[&SentMessage], ends: &mut BTreeMap<String, u32>) {
+    let turn = |event: &Value| event["turnId"].as_str().expect("a turn").to_owned();
+    let queued: Vec<_> = of_type(log, "turn_queued").collect();
+    let texts: Vec<_> = queued.iter().map(|event| event["text"].as_str().expect("a text")).collect();
+    let expected: Vec<_> = sent.iter().map(|message| message.text.as_str()).collect();
+    assert_eq!(texts, expected, "{id}: each message is accepted once, in order");
+    let turns: Vec<_> = queued.into_iter().map(turn).collect();
+    for (turn, message) in turns.iter().zip(sent) {
+        assert!(message.turn.as_ref().is_none_or(|known| known == turn), "{id}: {message:?} has the turn {turn}");
+    }
     let mut running: Option<String> = None;
     for event in log {
-        match event["type"].as_str().unwrap() {
+        match event["type"].as_str().expect("a type") {
             "turn_started" => {
                 let starts = turn(event);
-                assert!(running.as_ref().is_none_or(|running| *running == starts), "{conversation}: two turns at once");
+                assert!(running.as_ref().is_none_or(|running| *running == starts), "{id}: two turns at once");
                 running = Some(starts);
             }
             "turn_finished" => running = None,
             _ => {}
         }
     }
-    for message in sent {
-        let events: Vec<_> = log.iter().filter(|event| event["turnId"] == message.turn.as_str()).cloned().collect();
-        check_turn(message, &events, ends);
+    let aborted: BTreeSet<_> =
+        turns.iter().zip(sent).filter(|(_, message)| message.is_aborted).map(|(turn, _)| turn).collect();
+    // A turn that is aborted while it waits ends before those that wait before it.
+    let waited = |turn: &String| !aborted.contains(turn);
+    let finished: Vec<_> = of_type(log, "turn_finished").map(turn).collect();
+    assert_eq!(finished.len(), turns.len(), "{id}: each turn ends once");
+    let in_order = |list: &[String]| list.iter().filter(|turn| waited(turn)).cloned().collect::<Vec<_>>();
+    assert_eq!(in_order(&finished), in_order(&turns), "{id}: turns end in order");
+    for (turn, message) in turns.iter().zip(sent) {
+        let events: Vec<_> = log.iter().filter(|event| event["turnId"] == turn.as_str()).cloned().collect();
+        check_turn(turn, message, &events, ends);
     }
 }
 
-fn check_turn(message: &SentMessage, events: &[Value], ends: &mut BTreeMap<String, u32>) {
-    let end = of_type(events, "turn_finished").next().unwrap();
+fn check_turn(turn: &str, message: &SentMessage, events: &[Value], ends: &mut BTreeMap<String, u32>) {
+    let end = of_type(events, "turn_finished").next().expect("an end");
+    attempts::check(turn, events, end);
     let done: Vec<_> = of_type(events, "done").collect();
-    assert!(done.len() <= 1, "{}: more than one answer", message.turn);
-    match end["state"].as_str().unwrap() {
+    assert!(done.len() <= 1, "{turn}: more than one answer");
+    let name = match end["state"].as_str().expect("a state") {
         "done" => {
-            let answer = done[0]["result"]["finalText"].as_str().unwrap();
-            assert!(answer.ends_with(&message.text), "{}: {answer:?} is no answer to {:?}", message.turn, message.text);
-            *ends.entry("done".to_owned()).or_default() += 1;
+            let answer = done[0]["result"]["finalText"].as_str().expect("a text");
+            let is_edited = of_type(events, "turn_edited").next().is_some();
+            let text = message.edited.as_ref().filter(|_| is_edited).unwrap_or(&message.text);
+            assert!(answer.ends_with(text), "{turn}: {answer:?} is no answer to {text:?}");
+            "done"
         }
         "failed" => {
-            let code = end["errorCode"].as_str().unwrap();
-            assert!(EXPECTED.contains(&code), "{}: {end}", message.turn);
-            *ends.entry(code.to_owned()).or_default() += 1;
+            let code = end["errorCode"].as_str().expect("a code");
+            assert!(EXPECTED.contains(&code), "{turn}: {end}");
+            code
         }
-        other => panic!("{}: ended as {other}", message.turn),
-    }
+        "aborted" => {
+            assert!(message.is_aborted, "{turn}: no client has aborted it");
+            "aborted"
+        }
+        other => panic!("{turn}: ended as {other}"),
+    };
+    *ends.entry(name.to_owned()).or_default() += 1;
+    let is_cut = matches!(end["errorCode"].as_str(), Some("INTERRUPTED" | "PARKED" | "ABORTED"));
     for call in of_type(events, "tool_use") {
         let results = of_type(events, "tool_result").filter(|result| result["toolId"] == call["toolId"]).count();
         // A kill leaves a call without a result; its turn is reported as interrupted.
-        let interrupted = end["errorCode"] == "INTERRUPTED" || end["errorCode"] == "PARKED";
-        assert!(results >= 1 || interrupted, "{}: a call without a result", message.turn);
+        assert!(results >= 1 || is_cut, "{turn}: a call without a result");
     }
 }
 
-fn check_permissions(log: &[Value], approved: &BTreeSet<String>) {
-    let mut open = BTreeSet::new();
+/// Each request is closed once. A call runs only if its request was allowed, and only a client allows one.
+fn check_permissions(id: &str, log: &[Value], approved: &BTreeSet<String>) {
+    let mut open = BTreeMap::new();
+    // The calls that must not run.
+    let mut forbidden = BTreeSet::new();
     for event in log {
-        match event["type"].as_str().unwrap() {
+        let text = |name: &str| event[name].as_str().expect("a text").to_owned();
+        match event["type"].as_str().expect("a type") {
+            "turn_started" => forbidden.clear(),
             "permission_request" => {
-                open.insert(event["requestId"].as_str().unwrap().to_owned());
+                forbidden.insert(text("toolId"));
+                open.insert(text("requestId"), text("toolId"));
             }
             "permission_answered" => {
-                let id = event["requestId"].as_str().unwrap();
-                assert!(open.remove(id), "{id} is answered once");
-                let is_allowed = event["decision"].as_str().unwrap().starts_with("allow");
-                assert!(!is_allowed || approved.contains(id), "{id} was allowed by nobody");
+                let request = text("requestId");
+                let tool = open.remove(&request).unwrap_or_else(|| panic!("{id}: {request} is answered once"));
+                if text("decision").starts_with("allow") {
+                    assert!(approved.contains(&request), "{id}: {request} was allowed by no client");
+                    assert!(!text("by").ends_with(STRANGER), "{id}: a stranger has allowed {request}");
+                    forbidden.remove(&tool);
+                }
+            }
+            "tool_result" if forbidden.contains(&text("toolId")) => {
+                assert_eq!(event["isError"], true, "{id}: a call has run without permission: {event}");
             }
             _ => {}
         }
     }
-    assert!(open.is_empty(), "requests without an end: {open:?}");
+    assert!(open.is_empty(), "{id}: requests without an end: {open:?}");
+}
+
+/// The stream of all conversations has the events of all logs, those of one conversation in order.
+async fn check_feed(feed: Follower, logs: &BTreeMap<Address, (String, Vec<Value>)>) {
+    let count = logs.values().map(|(_, log)| log.len()).sum();
+    let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for mut event in feed.events(count).await {
+        let id = event.as_object_mut().expect("an event").remove("conversationId").expect("a conversation");
+        found.entry(id.as_str().expect("an id").to_owned()).or_default().push(event);
+    }
+    for (id, log) in logs.values().filter(|(_, log)| !log.is_empty()) {
+        assert_eq!(found.remove(id).as_ref(), Some(log), "the stream of all conversations has the log of {id}");
+    }
+    assert!(found.is_empty(), "the stream has other events: {found:?}");
 }

@@ -1,31 +1,33 @@
 //! A client that repeats a call until the gateway has answered it, as a program at the other end of a network does.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, StatusCode};
+use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
 use crate::gateway::{GatewayProcess, TOKEN};
-use crate::plan::random;
+use crate::sse::EventReader;
+use crate::traffic::Address;
+use crate::webhook;
 
 /// The time in which a call is repeated.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A message that the gateway has accepted.
-#[derive(Clone, Debug)]
-pub(crate) struct SentMessage {
-    pub(crate) conversation: String,
-    pub(crate) turn: String,
-    pub(crate) text: String,
-}
-
 #[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
-    gateway: Arc<GatewayProcess>,
+    pub(crate) gateway: Arc<GatewayProcess>,
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Value,
+    /// How often the call was made.
+    pub(crate) attempts: u32,
 }
 
 impl Client {
@@ -34,23 +36,23 @@ impl Client {
         Self { http, gateway: Arc::clone(gateway) }
     }
 
-    /// Makes a call, and repeats it until there is an answer that is no failure of the gateway.
-    async fn call(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> (StatusCode, Value) {
+    /// Makes a call, and repeats it until there is an answer that is no failure of the gateway. `build` gets the URL of the
+    /// path, which differs after each start.
+    pub(crate) async fn call(
+        &self,
+        path: &str,
+        build: impl Fn(&reqwest::Client, String) -> RequestBuilder + Sync,
+    ) -> Reply {
         let limit = Instant::now() + PATIENCE;
+        let mut attempts = 0;
         loop {
-            let url = self.gateway.url.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let mut request = self.http.request(method.clone(), format!("{url}{path}")).bearer_auth(TOKEN);
-            if let Some(key) = key {
-                request = request.header("Idempotency-Key", key);
-            }
-            if let Some(body) = body {
-                request = request.json(body);
-            }
+            attempts += 1;
+            let request = build(&self.http, format!("{}{path}", self.gateway.url()));
             if let Ok(response) = request.send().await {
                 let status = response.status();
                 let is_final = !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS;
                 if is_final && let Ok(body) = response.json().await {
-                    return (status, body);
+                    return Reply { status, body, attempts };
                 }
             }
             assert!(Instant::now() < limit, "{path} is not answered:\n{}", self.gateway.log());
@@ -59,120 +61,110 @@ impl Client {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
-        let (status, body) = self.call(Method::GET, path, None, None).await;
+        let Reply { status, body, .. } = self.call(path, |http, url| http.get(url).bearer_auth(TOKEN)).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
         body
     }
 
-    pub(crate) async fn create_conversations(&self, count: usize) -> Vec<String> {
-        let mut ids = Vec::new();
-        for _ in 0..count {
-            // A repeated call creates another conversation, which nobody uses.
-            let (status, body) = self.call(Method::POST, "/v1/conversations", None, Some(&json!({}))).await;
-            assert_eq!(status, StatusCode::CREATED, "{body}");
-            ids.push(body["id"].as_str().expect("an id").to_owned());
-        }
-        ids
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.call(path, |http, url| http.post(url).bearer_auth(TOKEN).json(body)).await
     }
 
-    /// Sends messages to random conversations, four at a time; those of one conversation one after another.
-    pub(crate) async fn send_all(&self, conversations: &[String], count: usize) -> Vec<SentMessage> {
-        let mut tasks = Vec::new();
-        for worker in 0..4 {
-            let mine: Vec<_> = conversations.iter().skip(worker).step_by(4).cloned().collect();
-            if mine.is_empty() {
-                continue;
+    /// Returns all items of a list.
+    pub(crate) async fn list(&self, path: &str) -> Vec<Value> {
+        let mut items = Vec::new();
+        let mut cursor = String::new();
+        let separator = if path.contains('?') { '&' } else { '?' };
+        loop {
+            let mut page = self.get(&format!("{path}{separator}limit=500{cursor}")).await;
+            items.append(page["items"].as_array_mut().expect("a list"));
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return items,
             }
-            let (client, share) = (self.clone(), count / 4.min(conversations.len()));
-            tasks.push(tokio::spawn(async move {
-                let mut sent = Vec::new();
-                for number in 0..share {
-                    let at = usize::try_from(random(mine.len() as u64)).expect("an index");
-                    sent.push(client.send(&mine[at], &format!("message {worker}-{number}")).await);
-                }
-                sent
-            }));
         }
-        let mut sent = Vec::new();
-        for task in tasks {
-            sent.extend(task.await.expect("all are sent"));
-        }
-        sent
     }
 
-    async fn send(&self, conversation: &str, text: &str) -> SentMessage {
-        let path = format!("/v1/conversations/{conversation}/messages");
-        let key = text.replace(' ', "-");
-        let body = json!({"text": text});
-        let (status, accepted) = self.call(Method::POST, &path, Some(&key), Some(&body)).await;
-        assert_eq!(status, StatusCode::ACCEPTED, "{accepted}");
-        let turn = accepted["turnId"].as_str().expect("a turn").to_owned();
-        if random(8) == 0 {
-            let (_, again) = self.call(Method::POST, &path, Some(&key), Some(&body)).await;
-            assert_eq!(again, accepted, "a repeated call has the same answer");
-        }
-        SentMessage { conversation: conversation.to_owned(), turn, text: text.to_owned() }
-    }
-
-    /// Answers permission requests, some with yes and some with no, until `over`. Returns the ids of those it allowed.
-    pub(crate) async fn approve_until(self, over: Arc<AtomicBool>) -> BTreeSet<String> {
-        let mut allowed = BTreeSet::new();
-        while !over.load(Ordering::Relaxed) {
-            let open = self.get("/v1/permission-requests?state=open").await;
-            for request in open["items"].as_array().expect("a list") {
-                let id = request["id"].as_str().expect("an id");
-                let decision = if random(4) == 0 { "deny" } else { "allow" };
-                // The answer of the gateway may be lost with it, so an attempt counts.
-                if decision == "allow" {
-                    allowed.insert(id.to_owned());
-                }
-                let path = format!("/v1/permission-requests/{id}/answer");
-                let (status, body) = self.call(Method::POST, &path, None, Some(&json!({"decision": decision}))).await;
-                assert!(status == StatusCode::OK || status == StatusCode::CONFLICT, "{status} {body}");
+    /// Returns all conversations by their addresses.
+    pub(crate) async fn conversations(&self) -> BTreeMap<Address, Value> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let address = |conversation: &Value| {
+            if conversation["channel"] == webhook::CHANNEL {
+                Address::Webhook { chat: text(&conversation["chat"]), thread: text(&conversation["thread"]) }
+            } else {
+                Address::Http(text(&conversation["id"]))
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        allowed
+        };
+        self.list("/v1/conversations").await.into_iter().map(|found| (address(&found), found)).collect()
     }
 
-    pub(crate) async fn wait_until_ended(&self, sent: &[SentMessage], limit: Duration) {
+    /// Creates conversations. One half is in the HTTP API, the other half in chats of the webhook, two in each chat.
+    pub(crate) async fn create_conversations(&self, count: usize) -> Vec<Address> {
+        let mut addresses = Vec::new();
+        for number in 0..count {
+            if number % 2 == 0 {
+                // A repeated call creates another conversation, which the test does not use.
+                let Reply { status, body, .. } = self.post("/v1/conversations", &json!({})).await;
+                assert_eq!(status, StatusCode::CREATED, "{body}");
+                addresses.push(Address::Http(body["id"].as_str().expect("an id").to_owned()));
+            } else {
+                let thread = if number % 4 == 1 { String::new() } else { "thread".to_owned() };
+                addresses.push(Address::Webhook { chat: format!("chat-{}", number / 4), thread });
+            }
+        }
+        addresses
+    }
+
+    /// Waits until all turns have ended and all deliveries are sent.
+    pub(crate) async fn wait_until_idle(&self, limit: Duration) {
         let limit = Instant::now() + limit;
-        for message in sent {
-            loop {
-                let turn = self.get(&format!("/v1/turns/{}?wait=5", message.turn)).await;
-                if !matches!(turn["state"].as_str(), Some("queued" | "running")) {
-                    break;
-                }
-                assert!(Instant::now() < limit, "a turn does not end: {turn}\n{}", self.gateway.log());
-            }
+        // One list, since a turn may wait and run again and again.
+        self.wait_for_none("/v1/conversations", limit, |conversation| conversation["state"] != "idle").await;
+        let is_open = |delivery: &Value| matches!(delivery["state"].as_str(), Some("pending" | "sending"));
+        self.wait_for_none("/v1/deliveries", limit, is_open).await;
+    }
+
+    /// Waits until a list has no such item.
+    async fn wait_for_none(&self, path: &str, limit: Instant, is_such: impl Fn(&Value) -> bool) {
+        loop {
+            let items = self.list(path).await;
+            let Some(first) = items.iter().find(|item| is_such(item)) else { return };
+            assert!(Instant::now() < limit, "{path} still has {first}\n{}", self.gateway.log());
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
+    }
+
+    /// Waits until the log of a conversation has an event of this type.
+    pub(crate) async fn wait_for_event(&self, conversation: &str, kind: &str) {
+        let path = format!("/v1/conversations/{conversation}/events?after=0");
+        let mut stream = self.stream(&path, None).await.expect("a stream");
+        while stream.next().await.expect("another event").data["type"] != kind {}
+    }
+
+    /// Opens an event stream. `None` if the gateway does not answer now.
+    pub(crate) async fn stream(&self, path: &str, last: Option<&str>) -> Option<EventReader> {
+        let mut request = self.http.get(format!("{}{path}", self.gateway.url())).bearer_auth(TOKEN);
+        request = request.timeout(Duration::from_mins(10));
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
+        let response = request.send().await.ok()?;
+        let status = response.status();
+        if status.is_server_error() {
+            return None;
+        }
+        assert_eq!(status, StatusCode::OK, "{path} after {last:?}");
+        Some(EventReader::new(response))
     }
 
     /// Returns the whole log of a conversation, read as an event stream up to its last event.
     pub(crate) async fn log(&self, conversation: &str) -> Vec<Value> {
         let last = self.get(&format!("/v1/conversations/{conversation}")).await["lastSeq"].as_u64().expect("a number");
         let mut events = Vec::new();
-        if last == 0 {
-            return events;
-        }
-        let url = self.gateway.url.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let url = format!("{url}/v1/conversations/{conversation}/events?after=0");
-        let request = self.http.get(url).bearer_auth(TOKEN).timeout(Duration::from_secs(60));
-        let mut response = request.send().await.expect("a stream");
-        let mut text = String::new();
-        while let Some(chunk) = response.chunk().await.expect("more of the stream") {
-            text.push_str(&String::from_utf8(chunk.to_vec()).expect("UTF-8"));
-            while let Some((event, rest)) = text.split_once("\n\n") {
-                if let Some(data) =
-                    event.lines().find_map(|line| line.strip_prefix("data: ").or(line.strip_prefix("data:")))
-                {
-                    events.push(serde_json::from_str(data).expect("JSON"));
-                }
-                text = rest.to_owned();
-            }
-            if events.last().is_some_and(|event: &Value| event["seq"].as_u64() >= Some(last)) {
-                break;
-            }
+        let path = format!("/v1/conversations/{conversation}/events?after=0");
+        let mut stream = self.stream(&path, None).await.expect("a stream");
+        while events.last().map_or(0, |event: &Value| event["seq"].as_u64().expect("a number")) < last {
+            events.push(stream.next().await.expect("another event").data);
         }
         events
     }

@@ -1,84 +1,189 @@
-//! The gateway under SIGKILLs: clients send messages by HTTP while the process is killed again and again, and a checker that
-//! sees only the API verifies that each message was answered exactly once, in order, without a gap in any log.
+//! The gateway under SIGKILLs: clients send messages by HTTP and by signed webhooks while the process is killed again and again.
+//! A checker that sees only the API and the receiver of the webhook verifies that each message was answered exactly once and in
+//! order, that no log and no stream has a gap, and that no permission was granted which no client gave.
 //!
-//! The variable `TEAMSTER_CHAOS` sets the size, as `messages=2000,conversations=100,kills=50`.
+//! The variable `TEAMSTER_CHAOS` sets the size: `messages=2000,conversations=100,kills=50,rounds=3`. `point=NAME` selects one
+//! failpoint.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "the lints take helpers of tests for library code"
+)]
+
+mod agents;
+mod approver;
+mod attempts;
+mod chats;
 mod checker;
 mod client;
+mod follower;
 mod gateway;
 mod plan;
+mod receiver;
+mod sse;
+mod traffic;
+mod webhook;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plan::Plan;
 use teamster_gateway::FAILPOINTS;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
+use crate::checker::Observations;
 use crate::client::Client;
-use crate::gateway::GatewayProcess;
+use crate::follower::Follower;
+use crate::gateway::{GatewayProcess, Setup};
+use crate::plan::{Plan, one_in};
+use crate::receiver::{Fates, Receiver};
+use crate::traffic::Address;
+use crate::webhook::Approvals;
 
 /// The time in which all messages must have ended after the last kill.
-const SETTLE: Duration = Duration::from_mins(5);
+const SETTLE: Duration = Duration::from_mins(10);
 
-fn install_tls() {
-    // The result is an error if another test of this process was first.
-    _ = rustls::crypto::ring::default_provider().install_default();
+/// The time in which a failpoint must be reached.
+const REACH: Duration = Duration::from_secs(30);
+
+/// The number of conversations that have a subscriber of their own.
+const FOLLOWED: usize = 4;
+
+/// A gateway with the programs around it.
+struct World {
+    gateway: Arc<GatewayProcess>,
+    client: Client,
+    receiver: Receiver,
+    approvals: Approvals,
+    /// They answer permission requests.
+    approvers: Vec<JoinHandle<()>>,
+}
+
+impl World {
+    /// Starts the gateway and the programs.
+    async fn start(setup: Setup, fates: Fates) -> Self {
+        // The result is an error if another test of this process was first.
+        _ = rustls::crypto::ring::default_provider().install_default();
+        let (receiver, prompts) = Receiver::start(fates).await;
+        let gateway = Arc::new(GatewayProcess::new(&receiver.url, setup));
+        gateway.start(None).await;
+        let (client, approvals) = (Client::new(&gateway), Approvals::default());
+        let approvers = vec![
+            tokio::spawn(client.clone().answer_requests(approvals.clone())),
+            tokio::spawn(client.clone().press_buttons(prompts, approvals.clone())),
+        ];
+        Self { gateway, client, receiver, approvals, approvers }
+    }
+
+    /// Waits for the end of all work, checks everything, and stops the gateway. Returns the checker's summary.
+    async fn finish(
+        self,
+        sent: &[traffic::SentMessage],
+        followers: Vec<(Address, Follower)>,
+        feed: Option<Follower>,
+    ) -> String {
+        let Self { gateway, client, receiver, approvals, approvers } = self;
+        client.wait_until_idle(SETTLE).await;
+        for approver in approvers {
+            assert!(!approver.is_finished(), "an approver has failed");
+            approver.abort();
+        }
+        let observations =
+            Observations { client: &client, receiver: &receiver, sent, approvals: &approvals, followers, feed };
+        let summary = checker::check(observations).await;
+        gateway.stop().await;
+        gateway.assert_no_process_is_left();
+        summary
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_is_killed() {
-    install_tls();
     let plan = Plan::from_variable();
-    let gateway = Arc::new(GatewayProcess::new());
-    gateway.start(None).await;
-    let client = Client::new(&gateway);
-    let conversations = client.create_conversations(plan.conversations).await;
-    let over = Arc::new(AtomicBool::new(false));
-    let approver = tokio::spawn(client.clone().approve_until(Arc::clone(&over)));
+    let world = World::start(Setup { behaviors: agents::ALL, idle_sessions: 6 }, receiver::ALL).await;
+    let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
+    let addresses = client.create_conversations(plan.conversations).await;
+    let follow = |address: &Address| match address {
+        Address::Http(id) => {
+            Some((address.clone(), Follower::start(&client, format!("/v1/conversations/{id}/events"))))
+        }
+        Address::Webhook { .. } => None,
+    };
+    let followers: Vec<_> = addresses.iter().filter_map(follow).take(FOLLOWED).collect();
+    let feed = Follower::start(&client, "/v1/events".to_owned());
+    let permits = Arc::new(Semaphore::new(0));
     let sending = tokio::spawn({
-        let (client, conversations) = (client.clone(), conversations.clone());
-        async move { client.send_all(&conversations, plan.messages).await }
+        let (client, addresses, permits) = (client.clone(), addresses.clone(), Arc::clone(&permits));
+        async move { client.send_all(&addresses, plan.messages, &permits).await }
     });
     let began = Instant::now();
     for _ in 0..plan.kills {
+        // Messages arrive during the whole test.
+        permits.add_permits(plan.messages / usize::try_from(plan.kills).expect("a small number"));
         gateway.run_for_a_while().await;
         gateway.kill();
         gateway.start(None).await;
+        if one_in(6) {
+            gateway.pause().await;
+        }
+        if one_in(6) {
+            gateway.stop().await;
+            gateway.start(None).await;
+        }
     }
+    permits.add_permits(plan.messages);
     let sent = sending.await.expect("all messages are accepted");
-    client.wait_until_ended(&sent, SETTLE).await;
-    over.store(true, Ordering::Relaxed);
-    let approved = approver.await.expect("the approver ends");
-    let summary = checker::check(&client, &conversations, &sent, &approved).await;
-    println!("{} messages, {} kills, {:.0?}: {summary}", sent.len(), plan.kills, began.elapsed());
-    gateway.stop().await;
-    gateway.assert_no_process_is_left();
+    let killed = began.elapsed();
+    let summary = world.finish(&sent, followers, Some(feed)).await;
+    let (messages, kills, all) = (sent.len(), plan.kills, began.elapsed());
+    println!("{messages} messages, {kills} kills in {killed:.0?}, {all:.0?} in all: {summary}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages() {
+    let world = World::start(Setup { behaviors: agents::STUBBORN_ONLY, idle_sessions: 6 }, receiver::QUICK).await;
+    let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
+    let addresses = client.create_conversations(2).await;
+    let sent = client.send_all(&addresses, 2, &Arc::new(Semaphore::new(2))).await;
+    for conversation in client.conversations().await.values() {
+        client.wait_for_event(conversation["id"].as_str().expect("an id"), "text").await;
+    }
+    gateway.kill();
+    // The start checks it.
+    gateway.start(None).await;
+    let summary = world.finish(&sent, Vec::new(), None).await;
+    println!("{summary}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
-    install_tls();
-    for name in FAILPOINTS {
-        for count in [1, 3] {
-            let gateway = Arc::new(GatewayProcess::new());
+    let plan = Plan::from_variable();
+    let world = World::start(Setup { behaviors: agents::QUICK, idle_sessions: 0 }, receiver::QUICK).await;
+    let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
+    let addresses = client.create_conversations(8).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let sending = tokio::spawn({
+        let (client, over) = (client.clone(), Arc::clone(&over));
+        async move { client.send_until(&addresses, &over).await }
+    });
+    let began = Instant::now();
+    gateway.kill();
+    for count in 1..=plan.rounds {
+        for name in FAILPOINTS.iter().filter(|name| plan.point.as_ref().is_none_or(|only| only == *name)) {
+            let started = Instant::now();
             gateway.start(Some(&format!("{name}:{count}"))).await;
-            let client = Client::new(&gateway);
-            let over = Arc::new(AtomicBool::new(false));
-            let approver = tokio::spawn(client.clone().approve_until(Arc::clone(&over)));
-            let restarting = tokio::spawn({
-                let (gateway, over) = (Arc::clone(&gateway), Arc::clone(&over));
-                async move { gateway.restart_when_dead(&over).await }
-            });
-            let conversations = client.create_conversations(2).await;
-            let sent = client.send_all(&conversations, 8).await;
-            client.wait_until_ended(&sent, SETTLE).await;
-            over.store(true, Ordering::Relaxed);
-            let approved = approver.await.expect("the approver ends");
-            restarting.await.expect("the restarts end");
-            checker::check(&client, &conversations, &sent, &approved).await;
-            gateway.stop().await;
-            gateway.assert_no_process_is_left();
+            let is_reached = gateway.ends_within(REACH).await;
+            assert!(is_reached, "{name} is not reached {count} times\n{}", gateway.log());
+            println!("{name}:{count} after {:.1?}", started.elapsed());
         }
     }
+    gateway.start(None).await;
+    over.store(true, Ordering::Relaxed);
+    let sent = sending.await.expect("all messages are accepted");
+    let summary = world.finish(&sent, Vec::new(), None).await;
+    println!("{} messages in {:.0?}: {summary}", sent.len(), began.elapsed());
 }

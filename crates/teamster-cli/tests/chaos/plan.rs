@@ -1,25 +1,32 @@
-//! The size of the test.
+//! The size of the tests.
 
-/// How much is sent, and how often the gateway is killed.
-#[derive(Clone, Copy, Debug)]
+/// How much is sent, and how often the gateway ends.
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) messages: usize,
     pub(crate) conversations: usize,
     pub(crate) kills: u32,
+    /// The process ends when it reaches a failpoint for the first time, in the next round for the second time, and so on.
+    pub(crate) rounds: u32,
+    /// Only this failpoint is used.
+    pub(crate) point: Option<String>,
 }
 
 impl Plan {
     /// Reads the variable `TEAMSTER_CHAOS`. The default is a size for CI.
     pub(crate) fn from_variable() -> Self {
-        let mut plan = Self { messages: 120, conversations: 12, kills: 6 };
+        let mut plan = Self { messages: 80, conversations: 16, kills: 5, rounds: 1, point: None };
         let value = std::env::var("TEAMSTER_CHAOS").unwrap_or_default();
         for part in value.split(',').filter(|part| !part.is_empty()) {
-            let (name, number) = part.split_once('=').expect("NAME=NUMBER");
-            let number: usize = number.parse().expect("a number");
+            let (name, value) = part.split_once('=').expect("NAME=VALUE");
+            let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("TEAMSTER_CHAOS: {value:?} is no number"));
+            let count = || usize::try_from(number()).expect("a small number");
             match name {
-                "messages" => plan.messages = number,
-                "conversations" => plan.conversations = number,
-                "kills" => plan.kills = u32::try_from(number).expect("a small number"),
+                "messages" => plan.messages = count(),
+                "conversations" => plan.conversations = count(),
+                "kills" => plan.kills = number(),
+                "rounds" => plan.rounds = number(),
+                "point" => plan.point = Some(value.to_owned()),
                 other => panic!("TEAMSTER_CHAOS: unknown name {other:?}"),
             }
         }
@@ -31,4 +38,14 @@ impl Plan {
 pub(crate) fn random(bound: u64) -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(0_u8) % bound.max(1)
+}
+
+/// Returns `true` once in so many calls.
+pub(crate) fn one_in(count: u64) -> bool {
+    random(count) == 0
+}
+
+/// Returns a random index of a list.
+pub(crate) fn random_index(length: usize) -> usize {
+    usize::try_from(random(length as u64)).expect("an index")
 }

@@ -122,6 +122,10 @@ impl Running {
         }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         signal_to(&self.child, signal);
     }

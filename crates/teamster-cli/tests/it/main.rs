@@ -36,4 +36,6 @@ mod tour;
 mod umask;
 mod usage;
 mod welcome;
+#[cfg(feature = "serve")]
+mod workers;
 mod workspace;

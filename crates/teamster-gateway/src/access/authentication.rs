@@ -6,38 +6,14 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq as _;
-use teamster_store::{Token, TokenId};
+use teamster_store::Token;
 
-use super::identity::{Identity, Scope};
+use super::identity::{Authenticated, Identity, Method, Scope};
 use super::limits::Failures;
 use super::secret::Secret;
 use super::sessions;
 use super::tokens::{AccessError, OPERATOR, SessionDocument, TokenDocument, Tokens};
 use crate::engine::Gateway;
-
-/// A caller that has proved its identity.
-#[derive(Clone, Debug)]
-pub(crate) struct Authenticated {
-    /// Its identity.
-    pub(crate) identity: Identity,
-    /// How it has proved it.
-    pub(crate) method: Method,
-}
-
-/// How a caller has proved its identity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    /// With a token in the header `Authorization`.
-    Token {
-        /// The hash of its secret.
-        hash: [u8; 32],
-    },
-    /// With the cookie of the page, which a browser sends by itself.
-    Session {
-        /// The session, as a token.
-        id: TokenId,
-    },
-}
 
 /// Why a caller has not proved its identity.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ const IN_ALL: NonZeroU32 = match NonZeroU32::new(60) {
     None => NonZeroU32::MIN,
 };
 
-/// Records denied requests. Their number is limited, so that nobody fills the disk with them.
+/// Records denied requests. Their number is limited, so that denied requests cannot fill the disk.
 #[derive(Debug)]
 pub(crate) struct Denials {
     gateway: Gateway,

@@ -1,4 +1,4 @@
-//! What a token permits.
+//! Who makes a request, and what it may do.
 
 use serde::{Deserialize, Serialize};
 use teamster_store::TokenId;
@@ -42,6 +42,30 @@ pub struct Identity {
     pub owner: String,
     /// What it may do.
     pub scopes: Vec<Scope>,
+}
+
+/// A caller that has proved its identity.
+#[derive(Clone, Debug)]
+pub(crate) struct Authenticated {
+    /// Its identity.
+    pub(crate) identity: Identity,
+    /// How it has proved it.
+    pub(crate) method: Method,
+}
+
+/// How a caller has proved its identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// With a token in the header `Authorization`.
+    Token {
+        /// The hash of its secret.
+        hash: [u8; 32],
+    },
+    /// With the cookie of the page, which a browser sends by itself.
+    Session {
+        /// The session, as a token.
+        id: TokenId,
+    },
 }
 
 impl Identity {

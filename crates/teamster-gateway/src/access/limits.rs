@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_tells_how_long_to_wait() {
+    fn a_rate_returns_how_long_to_wait() {
         let rate = Rate::new(requests(NonZeroU32::MIN));
         let refused = (0..10).filter_map(|_| rate.check(&1).err()).collect::<Vec<_>>();
         assert_eq!(refused.len(), 6);

@@ -25,8 +25,9 @@ mod sessions;
 mod tokens;
 
 pub use address::ClientAddress;
-pub(crate) use authentication::{Authenticated, Authentication, Denial, Method};
+pub(crate) use authentication::{Authentication, Denial};
 pub(crate) use denials::Denials;
+pub(crate) use identity::{Authenticated, Method};
 pub use identity::{Identity, Scope};
 pub(crate) use limits::{Concurrency, LimitKey, Place, Places, Rate, new_sessions, requests};
 pub(crate) use origin::{Hosts, WrongOrigin, is_https};

@@ -9,7 +9,7 @@ use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use teamster_store::{PageRequest, Timestamp};
 
-use super::authentication::{Authenticated, Method};
+use super::identity::{Authenticated, Method};
 use super::secret::Secret;
 use super::tokens::{AccessError, SessionDocument, TokenDocument, TokenView, Tokens};
 use crate::engine::Gateway;

@@ -21,7 +21,7 @@ const FIRST_TOKEN_FILE: &str = "token";
 /// The owner of the first token and of the fixed one.
 pub(super) const OPERATOR: &str = "operator";
 
-/// The longest name of an owner.
+/// The largest number of characters of an owner's name.
 const LONGEST_OWNER: usize = 200;
 
 /// Why tokens cannot be used.
@@ -68,8 +68,10 @@ pub enum AccessError {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewToken {
     /// Who uses it. It is the author of the messages that are sent with it.
+    #[schema(max_length = 200, pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$")]
     pub owner: String,
     /// What it permits, at least one.
+    #[schema(min_items = 1)]
     pub scopes: Vec<Scope>,
 }
 
@@ -85,12 +87,15 @@ pub struct TokenView {
     /// What it permits.
     pub scopes: Vec<Scope>,
     /// When it was created, in RFC 3339.
+    #[schema(format = DateTime)]
     pub created_at: String,
     /// When it was revoked, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
     pub revoked_at: Option<String>,
     /// When it expires, in RFC 3339. Only sessions of the page expire.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
     pub expires_at: Option<String>,
 }
 
@@ -159,8 +164,9 @@ impl Tokens {
     /// Adds a token with a secret that was made before.
     async fn add(&self, new: NewToken, secret: &Secret) -> Result<TokenView, AccessError> {
         let owner = new.owner.trim();
-        if owner.is_empty() || owner.len() > LONGEST_OWNER || owner.chars().any(char::is_control) {
-            let problem = "must have 1 to 200 bytes without control characters";
+        let is_valid = !owner.is_empty() && new.owner.chars().nth(LONGEST_OWNER).is_none();
+        if !is_valid || new.owner.chars().any(char::is_control) {
+            let problem = "must have 1 to 200 characters, which are no control characters";
             return Err(AccessError::Invalid { field: "owner", problem });
         }
         if new.scopes.is_empty() {
@@ -279,7 +285,7 @@ pub async fn first_token(gateway: &Gateway) -> Result<FirstToken, AccessError> {
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the file has no directory"))?;
     std::fs::create_dir_all(directory)?;
-    // A temporary file is created with mode 0600, under a name that nobody can guess.
+    // A temporary file is created with mode 0600, under a name that cannot be guessed.
     let mut file = tempfile::Builder::new().prefix(".token-").tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;

@@ -1,42 +1,18 @@
 //! One attempt at a delivery.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
 
-use teamster_channel::{Channel, Content, Operation, Pace};
-use teamster_store::{
-    ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, Effects, PartState, StoreError,
-};
-
-use tokio_util::sync::CancellationToken;
+use teamster_channel::{Content, Operation};
+use teamster_store::{ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, PartState, StoreError};
 
 use super::body::Body;
+use super::context::Context;
 use super::decision::{Attempt, Next, delay};
-use super::failpoint::{Failpoint, Step};
+use super::failpoint::Step;
 use super::send::{Job, PartEnd};
 use super::{ending, parts};
-use crate::engine::Gateway;
-
-/// What an attempt needs.
-pub(super) struct Context {
-    pub(super) gateway: Gateway,
-    pub(super) channel: Arc<dyn Channel>,
-    pub(super) pace: Arc<Mutex<Pace>>,
-    /// The attempt ends before its next call.
-    pub(super) stop: CancellationToken,
-    pub(super) failpoint: Failpoint,
-}
-
-impl Context {
-    /// Records a step. It is durable when this returns.
-    pub(super) async fn step(&self, lease: DeliveryLease, step: DeliveryStep) -> Result<Delivery, StoreError> {
-        self.gateway.store().advance_delivery(lease, step, Effects::default(), self.gateway.now()).await
-    }
-
-    pub(super) fn pace(&self) -> std::sync::MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Makes one attempt at a claimed delivery. `since` is a time before the claim.
 pub(super) async fn run(context: &Context, claimed: ClaimedDelivery, since: Instant) {
@@ -145,13 +121,15 @@ async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -
         Some(PartState::Sent(id)) => id,
         _ => None,
     };
-    let replaced = others.iter().find(|other| other.key == *key);
-    let Some(id) = replaced.and_then(first_id) else { return Ok(None) };
+    let Some(replaced) = others.iter().find(|other| other.key == *key) else { return Ok(None) };
+    let age = context.gateway.now().as_millis().saturating_sub(replaced.created_at.as_millis());
+    let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
+    if context.channel.capabilities().edit_window.is_some_and(|window| age >= window) {
+        return Ok(None);
+    }
+    let Some(id) = first_id(replaced) else { return Ok(None) };
     let is_taken = others
         .iter()
         .any(|other| other.key != *key && other.id != delivery.id && first_id(other).as_ref() == Some(&id));
     Ok((!is_taken).then_some(id))
 }
-
-/// The longest wait for the pace of a service while a delivery is held. A longer one gives it back to the queue.
-pub(super) const MAX_PACE_WAIT: Duration = Duration::from_secs(10);

@@ -25,7 +25,7 @@ pub(super) enum Next {
     Unknown(String),
 }
 
-/// The facts about an attempt.
+/// What is known of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     /// Its number, starting at 1.
@@ -69,7 +69,7 @@ pub(super) enum Settlement {
     },
     /// The service does not answer: ask again later.
     AskLater(String),
-    /// Nobody can know: report it.
+    /// The outcome cannot be found out: report it.
     Report,
 }
 

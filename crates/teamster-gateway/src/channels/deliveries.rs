@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::body::{Body, Meaning};
 use super::token::new_token;
 use super::wording;
+pub use super::wording::Choice;
 use crate::config::EVERYONE;
 use crate::error::GatewayError;
 
@@ -34,19 +35,6 @@ pub struct Recipient<'a> {
     pub turn: Option<(TurnId, Epoch)>,
     /// The time.
     pub now: Timestamp,
-}
-
-/// A possible answer to a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The text on the button.
-    pub label: String,
-    /// What it decides.
-    pub decision: Decision,
-    /// The answer to a question, or a message for the agent.
-    pub message: Option<String>,
-    /// Whether the person writes the message.
-    pub takes_text: bool,
 }
 
 impl<'a> Recipient<'a> {
@@ -98,21 +86,26 @@ impl<'a> Recipient<'a> {
 }
 
 /// Shows that the turn runs, by a message that the answer or the failure replaces. Build it only for channels with edits.
-pub fn progress(to: &Recipient<'_>, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
-    to.delivery(to.shared_key("progress"), &Body::of(Content::Progress { text: text.to_owned() }))
+pub fn progress(to: &Recipient<'_>) -> Result<Vec<NewDelivery>, GatewayError> {
+    to.delivery(progress_key(to), &Body::of(Content::Progress { text: wording::WORKING.to_owned() }))
+}
+
+/// Returns the key of the message that the answer replaces.
+pub(super) fn progress_key(to: &Recipient<'_>) -> String {
+    to.shared_key("progress")
 }
 
 /// Shows the answer of a turn. An empty answer is shown as such: a chat never stays silent.
 pub fn answer(to: &Recipient<'_>, text: &str, session_id: Option<&str>) -> Result<Vec<NewDelivery>, GatewayError> {
     let text = if text.trim().is_empty() { wording::EMPTY_ANSWER } else { text };
     let content = Content::Answer { text: text.to_owned(), session_id: session_id.map(str::to_owned) };
-    to.delivery(to.key("answer"), &Body { replaces: Some(to.shared_key("progress")), ..Body::of(content) })
+    to.delivery(to.key("answer"), &Body { replaces: Some(progress_key(to)), ..Body::of(content) })
 }
 
 /// Shows that a turn has failed. `error` is for people, `code` for programs.
 pub fn failure(to: &Recipient<'_>, error: &str, code: &str) -> Result<Vec<NewDelivery>, GatewayError> {
     let content = Content::Failure { error: error.to_owned(), code: code.to_owned() };
-    to.delivery(to.key("failure"), &Body { replaces: Some(to.shared_key("progress")), ..Body::of(content) })
+    to.delivery(to.key("failure"), &Body { replaces: Some(progress_key(to)), ..Body::of(content) })
 }
 
 /// Shows a notice in Markdown. `name` distinguishes it from the other notices of the turn or conversation; it is ASCII.

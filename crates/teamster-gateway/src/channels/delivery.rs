@@ -12,7 +12,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Context, run};
+use super::attempt::run;
+use super::context::Context;
 use super::failpoint::Failpoint;
 use crate::engine::Gateway;
 
@@ -35,10 +36,10 @@ pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint
     let lanes: Vec<_> = gateway
         .channels()
         .iter()
-        .map(|channel| Lane {
-            channel: Arc::clone(channel),
-            pace: Arc::new(Mutex::new(Pace::new(&channel.capabilities()))),
-            free: Arc::new(Semaphore::new(settings.concurrency.max(1))),
+        .filter_map(|channel| {
+            let pace = gateway.pace(channel.name())?;
+            let free = Arc::new(Semaphore::new(settings.concurrency.max(1)));
+            Some(Lane { channel: Arc::clone(channel), pace, free })
         })
         .collect();
     let mut jobs = JoinSet::new();

@@ -6,8 +6,8 @@ use teamster_store::{
 };
 use uuid::Uuid;
 
-use super::attempt::Context;
 use super::body::Body;
+use super::context::Context;
 use super::decision::Next;
 use crate::event::GatewayEvent;
 use crate::hooks::HookEvent;

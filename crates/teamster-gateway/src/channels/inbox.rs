@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use teamster_channel::{
-    Author, Channel, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, Place, PromptAnswer,
+    Address, Author, Channel, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, PromptAnswer,
     PromptDecision, Receipt,
 };
 use teamster_store::{ChatAddress, DeliveryFilter, Json, MessageMode, PermissionId, StoreError};
@@ -52,8 +52,8 @@ impl ChannelInbox {
     }
 
     /// Returns whether rules permit what an author sends. A stranger needs a rule that names the channel, chat or author.
-    fn admits(&self, place: &Place, author: &Author) -> bool {
-        let origin = Origin { channel: &self.channel, chat: &place.chat, author: &author.id };
+    fn admits(&self, address: &Address, author: &Author) -> bool {
+        let origin = Origin { channel: &self.channel, chat: &address.chat, author: &author.id };
         match rule_for(self.gateway.config(), origin) {
             Some(rule) if rule.reject => false,
             Some(rule) => {
@@ -69,7 +69,7 @@ impl ChannelInbox {
     /// Returns whether an author may answer a request of these approvers. One that only `*` permits must be admitted itself.
     fn may_answer(&self, answer: &PromptAnswer, approvers: &[String]) -> bool {
         let is_named = approvers.contains(&self.author_id(&answer.author));
-        !answer.author.is_bot && (is_named || self.admits(&answer.place, &answer.author))
+        !answer.author.is_bot && (is_named || self.admits(&answer.address, &answer.author))
     }
 
     fn author_id(&self, author: &Author) -> String {
@@ -81,19 +81,19 @@ impl ChannelInbox {
         let settings = self.gateway.config().channels.bots;
         let mut bots = self.bots.lock().unwrap_or_else(PoisonError::into_inner);
         if !message.author.is_bot {
-            bots.remove(&message.place.chat);
+            bots.remove(&message.address.chat);
             return false;
         }
         if bots.len() >= MAX_COUNTED_CHATS {
             bots.clear();
         }
-        let count = bots.entry(message.place.chat.clone()).or_default();
+        let count = bots.entry(message.address.chat.clone()).or_default();
         *count = count.saturating_add(1);
         !settings.accept || *count > settings.max_in_a_row
     }
 
-    fn address(&self, place: Place) -> ChatAddress {
-        ChatAddress { channel: self.channel.clone(), chat: place.chat, thread: place.thread }
+    fn chat_address(&self, address: Address) -> ChatAddress {
+        ChatAddress { channel: self.channel.clone(), chat: address.chat, thread: address.thread }
     }
 
     async fn store_attachments(
@@ -127,7 +127,7 @@ impl ChannelInbox {
         let Some(permission) = store.permission(id).await? else { return Ok(None) };
         let filter = DeliveryFilter { turn: Some(permission.turn), ..DeliveryFilter::default() };
         for delivery in all_deliveries(store, filter).await? {
-            let is_here = delivery.address.channel == self.channel && delivery.address.chat == answer.place.chat;
+            let is_here = delivery.address.channel == self.channel && delivery.address.chat == answer.address.chat;
             let Ok(body) = delivery.body.to::<Body>() else { continue };
             let Content::Prompt(prompt) = body.content else { continue };
             if !is_here || prompt.id != id.to_string() {
@@ -164,7 +164,8 @@ impl ChannelInbox {
 #[async_trait]
 impl Inbox for ChannelInbox {
     async fn message(&self, mut message: Message) -> Result<Receipt, InboxError> {
-        let ignored = !message.is_addressed || !self.admits(&message.place, &message.author) || self.is_loop(&message);
+        let ignored =
+            !message.is_addressed || !self.admits(&message.address, &message.author) || self.is_loop(&message);
         if ignored {
             return Ok(Receipt::Ignored);
         }
@@ -173,7 +174,7 @@ impl Inbox for ChannelInbox {
             Err(refusal) => return Ok(Receipt::Refused(refusal)),
         };
         let incoming = IncomingMessage {
-            target: MessageTarget::Address(self.address(message.place)),
+            target: MessageTarget::Address(self.chat_address(message.address)),
             channel_ids: message.ids,
             idempotency: None,
             author: message.author.id,
@@ -208,10 +209,10 @@ impl Inbox for ChannelInbox {
     }
 
     async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError> {
-        if command.author.is_bot || !self.admits(&command.place, &command.author) {
+        if command.author.is_bot || !self.admits(&command.address, &command.author) {
             return Ok(CommandReply { text: "You must not use this gateway.".to_owned() });
         }
-        let address = self.address(command.place.clone());
+        let address = self.chat_address(command.address.clone());
         match commands::run(&self.gateway, address, &command).await {
             Ok(text) => Ok(CommandReply { text }),
             Err(error) if is_for_people(&error) => {

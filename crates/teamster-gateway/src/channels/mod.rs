@@ -6,7 +6,8 @@
 //! | `body`, `token`, `wording` | the stored document, the tokens of buttons, the texts |
 //! | `closing` | shows how a permission request was closed |
 //! | `delivery` | claims deliveries and sends those of different chats at the same time |
-//! | `attempt`, `send`, `ending` | one attempt, its parts, and its end |
+//! | `attempt`, `send`, `ending`, `context` | one attempt, its parts, its end, and what they share |
+//! | `live`, `live_text` | the display of an answer while it grows |
 //! | `receive`, `inbox`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
 //! | `decision`, `parts` | what happens next, and the parts of a content, as pure functions |
@@ -15,12 +16,15 @@ mod attempt;
 mod body;
 mod closing;
 mod commands;
+mod context;
 mod decision;
 pub mod deliveries;
 mod delivery;
 mod ending;
 mod failpoint;
 mod inbox;
+mod live;
+mod live_text;
 mod pages;
 mod parts;
 mod receive;
@@ -34,6 +38,7 @@ mod wording;
 
 use std::sync::Arc;
 
+pub(crate) use live::LiveAnswer;
 pub use receive::ChannelStatus;
 pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};
 pub use tasks::{ChannelTasks, start};

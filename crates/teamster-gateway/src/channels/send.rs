@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use teamster_channel::{Content, Operation, Outgoing, Part, Place, SendError, SendOutcome};
+use teamster_channel::{Address, Content, Operation, Outgoing, Part, SendError, SendOutcome};
 use teamster_store::{Delivery, DeliveryLease, DeliveryStep, PartState, StoreError};
 
-use super::attempt::{Context, MAX_PACE_WAIT};
+use super::context::Context;
 use super::decision::{Attempt, Next, Settlement, UNKNOWN, settle};
 use super::failpoint::Step;
+
+/// The longest wait for the pace of a service while a delivery is held. A longer one gives it back to the queue.
+const MAX_PACE_WAIT: Duration = Duration::from_secs(10);
 
 /// An attempt at a delivery, for its parts.
 pub(super) struct Job<'a> {
@@ -109,7 +112,7 @@ impl Job<'_> {
         Ok(outcome)
     }
 
-    /// Records the outcome of a call, and decides how the attempt goes on.
+    /// Records the outcome of a call, and decides how the attempt continues.
     async fn settle_call(&self, number: u32, outcome: SendOutcome) -> Result<PartEnd, StoreError> {
         let error = match outcome {
             SendOutcome::Sent(delivered) => {
@@ -120,7 +123,7 @@ impl Job<'_> {
             SendOutcome::Unknown(reason) => return Ok(PartEnd::Open(self.attempt.unknown(&reason))),
             SendOutcome::NotSent(error) => error,
         };
-        // An earlier call for this part may have succeeded: the refusal of this one says nothing about it.
+        // An earlier call for this part may have succeeded: the refusal of this one does not decide that.
         if !self.was_started(number) {
             self.context.step(self.lease, DeliveryStep::PartNotSent(number)).await?;
         }
@@ -159,7 +162,7 @@ impl Job<'_> {
         let Delivery { key, address, conversation, turn, created_at, .. } = self.delivery;
         Outgoing {
             key: format!("{key}:{index}"),
-            place: Place { chat: address.chat.clone(), thread: address.thread.clone() },
+            address: Address { chat: address.chat.clone(), thread: address.thread.clone() },
             conversation: conversation.map(|id| id.to_string()),
             turn: turn.map(|id| id.to_string()),
             operation,

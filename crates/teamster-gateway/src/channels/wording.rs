@@ -1,17 +1,31 @@
-//! The texts of the gateway in chats, in Markdown. What agents and people wrote is escaped.
+//! The texts of the gateway in chats, in Markdown, and the answers that people can select. What agents and people wrote is escaped.
 
 use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
 use teamster::text::UntrustedText;
 use teamster_channel::render::{self, RequestText};
 use teamster_store::{Decision, PermissionId, PermissionOutcome};
 
-use super::deliveries::Choice;
+/// What the progress message shows while there is no text.
+pub(super) const WORKING: &str = "…";
 
 /// The answer of an agent that wrote nothing.
 pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._";
 
 /// The largest number of options of a question that get a button. Services limit the buttons of a message.
 const MAX_OPTIONS: usize = 10;
+
+/// A possible answer to a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The text on the button.
+    pub label: String,
+    /// What it decides.
+    pub decision: Decision,
+    /// The answer to a question, or a message for the agent.
+    pub message: Option<String>,
+    /// Whether the person writes the message.
+    pub takes_text: bool,
+}
 
 /// Describes a permission request.
 pub(super) fn permission(request: &PermissionRequest) -> RequestText {

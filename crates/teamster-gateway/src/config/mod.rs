@@ -84,6 +84,8 @@ pub struct TurnDefaults {
     pub permission: PermissionMode,
     /// Rules of allowed tools.
     pub allow_tools: Vec<String>,
+    /// Environment variables with keys that agents inherit, besides their own keys. A name may contain one `*`.
+    pub keep_keys: Vec<String>,
     /// The working directory.
     pub directory: PathBuf,
     /// The maximum number of model calls of a turn.
@@ -167,9 +169,9 @@ pub struct Retries {
 /// What happens to a turn that a crash has interrupted after it had an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interrupted {
-    /// The chat is informed, and the turn has failed.
+    /// The interruption is reported in the chat, and the turn has failed.
     #[default]
-    Tell,
+    Report,
     /// The agent is asked to continue, in the same session.
     Resume,
 }
@@ -185,6 +187,11 @@ pub struct Retention {
     pub turns: Option<Duration>,
     /// Attachments, since they were sent last.
     pub files: Option<Duration>,
+}
+
+/// Returns a message of the library with the gateway's keys instead of the fields of a request.
+pub fn with_keys(message: &str) -> String {
+    message.replace("`inherit.keep`", "`serve.keep_keys`")
 }
 
 impl Default for Config {
@@ -222,6 +229,7 @@ impl Default for TurnDefaults {
             model: None,
             permission: PermissionMode::Ask,
             allow_tools: Vec::new(),
+            keep_keys: Vec::new(),
             directory: PathBuf::from("."),
             max_turns: NonZeroU32::new(25),
             deadline: None,

@@ -110,8 +110,17 @@ impl TurnSettings {
     /// Returns whether a session with these settings can be used for a turn with the others. What its approvers have allowed
     /// for the whole session is never used in a turn of other approvers.
     pub fn opens_like(&self, other: &Self) -> bool {
-        let Self { agent, cli_path, model, permission, allow_tools, directory, instructions, approvers, daily_budget: _ } =
-            self;
+        let Self {
+            agent,
+            cli_path,
+            model,
+            permission,
+            allow_tools,
+            directory,
+            instructions,
+            approvers,
+            daily_budget: _,
+        } = self;
         *agent == other.agent
             && *cli_path == other.cli_path
             && *model == other.model
@@ -244,12 +253,7 @@ impl Origin<'_> {
 
 /// An admin may select a higher permission than that of the configuration, without a rule and by the API. It counts for its own
 /// messages: others who send to the conversation keep theirs.
-fn permission(
-    config: &Config,
-    rule: &Rule,
-    conversation: &ConversationSettings,
-    origin: Origin<'_>,
-) -> PermissionMode {
+fn permission(config: &Config, rule: &Rule, conversation: &ConversationSettings, origin: Origin<'_>) -> PermissionMode {
     let given = rule.permission.unwrap_or(config.turn.permission);
     let is_limited = rule.permission.is_some() || origin.is_chat();
     let may_raise = !is_limited && conversation.permission_by.as_deref() == Some(origin.author);

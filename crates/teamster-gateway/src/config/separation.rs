@@ -94,7 +94,9 @@ fn overlap(key: &str, directory: &Path, data: &Path) -> Option<String> {
     } else {
         "name another directory".to_owned()
     };
-    Some(format!("{problem}, and could read the operator's token and every conversation: {fix}; or move the data with --data-dir"))
+    Some(format!(
+        "{problem}, and could read the operator's token and every conversation: {fix}; or move the data with --data-dir"
+    ))
 }
 
 #[cfg(test)]
@@ -165,12 +167,8 @@ mod tests {
     fn secrets_and_the_store_cannot_be_below_a_working_directory() {
         let mut config = config(Path::new("/work"), Path::new("/var/lib/teamster/data"));
         config.tls = Some(Tls { certificate: "/work/cert.pem".into(), key: "/work/key.pem".into() });
-        config.hooks =
-            vec![crate::hooks::HookConfig { secret_file: Some("/work/hook".into()), ..Default::default() }];
-        assert_eq!(
-            keys(&config, Some(Path::new("/work/store.db"))),
-            ["tls.key", "hooks.0.secret_file", "store"]
-        );
+        config.hooks = vec![crate::hooks::HookConfig { secret_file: Some("/work/hook".into()), ..Default::default() }];
+        assert_eq!(keys(&config, Some(Path::new("/work/store.db"))), ["tls.key", "hooks.0.secret_file", "store"]);
         assert_eq!(keys(&config, Some(Path::new("/var/lib/teamster/data/gateway.db"))).len(), 2);
     }
 }

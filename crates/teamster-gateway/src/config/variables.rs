@@ -80,7 +80,8 @@ mod tests {
         webhook.secret_envs = vec!["CHANNEL".to_owned()];
         let config = Config { hooks: vec![hook, signed], webhooks: vec![webhook], ..Config::default() };
         let names = config.secret_variables(&Registry::default());
-        for name in ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "CHAT_PASSWORD", "SIGNING", "CHANNEL"]
+        for name in
+            ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "CHAT_PASSWORD", "SIGNING", "CHANNEL"]
         {
             assert!(names.iter().any(|found| found == name), "{name}");
         }

@@ -26,7 +26,9 @@ pub(super) struct AttemptFacts<'a> {
     pub(super) limited_until: Option<Timestamp>,
     /// A client has requested the abort.
     pub(super) abort_requested: bool,
-    /// The attempt has resumed a stored session.
+    /// This attempt or an earlier one has called a tool.
+    pub(super) ran_tools: bool,
+    /// The attempt has used a session of an earlier turn or attempt.
     pub(super) resumed: bool,
 }
 
@@ -45,6 +47,8 @@ pub(super) enum AfterAttempt {
     Pause { until: Timestamp },
     /// The session cannot be used. Another attempt starts at once, in a new session.
     NewSession,
+    /// The session cannot be used to continue an interrupted turn, and the turn must not start again.
+    Interrupted,
 }
 
 /// Decides what follows an attempt. `jitter` is between 0 and 1.
@@ -58,7 +62,8 @@ pub(super) fn after_attempt(facts: &AttemptFacts<'_>, retries: &Retries, now: Ti
         return AfterAttempt::Aborted;
     }
     if code == ErrorCode::SessionNotFound && facts.resumed {
-        return AfterAttempt::NewSession;
+        let must_not_repeat = facts.ran_tools && !retries.after_tools;
+        return if must_not_repeat { AfterAttempt::Interrupted } else { AfterAttempt::NewSession };
     }
     if facts.progress == Progress::Tools && !retries.after_tools {
         return AfterAttempt::Failed(code);
@@ -99,37 +104,45 @@ fn delay(attempt: u32, first: Duration, jitter: f64) -> Duration {
     full.mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0))
 }
 
-/// How a claimed turn begins.
+/// How a claimed turn starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum TurnStart {
     /// With its message.
     Prompt,
     /// The agent is asked to continue, in the session of the interrupted attempt.
     Continue,
-    /// Not at all: the chat is informed that it was interrupted.
-    TellInterrupted,
+    /// Not at all: the interruption is reported in the chat.
+    ReportInterrupted,
     /// Not at all: its worker has died too often.
     Park,
 }
 
-/// Decides how a claimed turn begins. `crashes` is the number of attempts that ended with their worker.
-pub(super) fn beginning(
-    interrupted: bool,
-    crashes: u32,
-    progress: Progress,
-    rule: Interrupted,
-    has_session: bool,
-) -> Beginning {
-    if !interrupted {
-        return Beginning::Prompt;
+/// What is known of a claimed turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClaimFacts {
+    /// The lease of its last worker expired while it ran.
+    pub(super) interrupted: bool,
+    /// The number of attempts that ended with their worker.
+    pub(super) crashes: u32,
+    /// What the last attempt has done. Nothing, if its failure was recorded.
+    pub(super) progress: Progress,
+    /// An attempt has called a tool.
+    pub(super) ran_tools: bool,
+    /// The session of the interrupted attempt can be resumed here.
+    pub(super) has_session: bool,
+}
+
+/// Decides how a claimed turn starts. After a tool call, its message is sent again only if the operator wants that.
+pub(super) fn turn_start(facts: ClaimFacts, rule: Interrupted, retries: &Retries) -> TurnStart {
+    if facts.interrupted && facts.crashes >= MAX_CRASHES {
+        return TurnStart::Park;
     }
-    if crashes >= MAX_CRASHES {
-        return Beginning::Park;
-    }
-    match (progress, rule) {
-        (Progress::Nothing, _) => Beginning::Prompt,
-        (_, Interrupted::Resume) if has_session => Beginning::Continue,
-        _ => Beginning::TellInterrupted,
+    let has_effect = facts.interrupted && facts.progress != Progress::Nothing;
+    let must_not_repeat = facts.ran_tools && !retries.after_tools;
+    match rule {
+        _ if !has_effect && !must_not_repeat => TurnStart::Prompt,
+        Interrupted::Resume if facts.has_session => TurnStart::Continue,
+        _ => TurnStart::ReportInterrupted,
     }
 }
 
@@ -159,6 +172,7 @@ mod tests {
             progress: Progress::Nothing,
             limited_until: None,
             abort_requested: false,
+            ran_tools: false,
             resumed: false,
         }
     }
@@ -221,6 +235,10 @@ mod tests {
     fn a_lost_session_is_replaced_once() {
         let result = failed("SESSION_NOT_FOUND");
         assert_eq!(decide(&AttemptFacts { resumed: true, ..facts(&result) }), AfterAttempt::NewSession);
+        let after_tools = AttemptFacts { resumed: true, ran_tools: true, ..facts(&result) };
+        assert_eq!(decide(&after_tools), AfterAttempt::Interrupted);
+        let retries = Retries { after_tools: true, ..Retries::default() };
+        assert_eq!(after_attempt(&after_tools, &retries, NOW, 0.0), AfterAttempt::NewSession);
         assert_eq!(decide(&facts(&result)), AfterAttempt::Failed(ErrorCode::SessionNotFound));
     }
 
@@ -233,20 +251,42 @@ mod tests {
 
     #[test]
     fn an_interrupted_turn_runs_again_only_if_nothing_of_it_had_run() {
-        use Beginning::{Continue, Park, Prompt, TellInterrupted};
-        use Interrupted::{Resume, Tell};
+        use Interrupted::{Report, Resume};
+        use TurnStart::{Continue, Park, Prompt, ReportInterrupted};
         let table = [
-            (false, 9, Progress::Tools, Tell, false, Prompt),
-            (true, 1, Progress::Nothing, Tell, false, Prompt),
+            (false, 9, Progress::Tools, Report, false, Prompt),
+            (true, 1, Progress::Nothing, Report, false, Prompt),
             (true, 1, Progress::Nothing, Resume, true, Prompt),
-            (true, 1, Progress::Text, Tell, true, TellInterrupted),
+            (true, 1, Progress::Text, Report, true, ReportInterrupted),
             (true, 1, Progress::Tools, Resume, true, Continue),
-            (true, 1, Progress::Text, Resume, false, TellInterrupted),
+            (true, 1, Progress::Text, Resume, false, ReportInterrupted),
             (true, 3, Progress::Nothing, Resume, true, Park),
         ];
-        for (interrupted, attempts, progress, rule, has_session, expected) in table {
-            let got = beginning(interrupted, attempts, progress, rule, has_session);
-            assert_eq!(got, expected, "{interrupted} {attempts} {progress:?} {rule:?} {has_session}");
+        for (interrupted, crashes, progress, rule, has_session, expected) in table {
+            let facts = ClaimFacts { interrupted, crashes, progress, ran_tools: false, has_session };
+            assert_eq!(turn_start(facts, rule, &Retries::default()), expected, "{facts:?} {rule:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_not_sent_again_after_any_of_its_attempts_has_called_a_tool() {
+        use Interrupted::{Report, Resume};
+        use TurnStart::{Continue, Prompt, ReportInterrupted};
+        for interrupted in [false, true] {
+            let facts = |has_session| ClaimFacts {
+                interrupted,
+                crashes: 1,
+                progress: Progress::Nothing,
+                ran_tools: true,
+                has_session,
+            };
+            let start = |has_session, rule, retries: &Retries| turn_start(facts(has_session), rule, retries);
+            let careful = Retries::default();
+            assert_eq!(start(true, Resume, &careful), Continue);
+            assert_eq!(start(false, Resume, &careful), ReportInterrupted);
+            assert_eq!(start(true, Report, &careful), ReportInterrupted);
+            let repeating = Retries { after_tools: true, ..Retries::default() };
+            assert_eq!(start(true, Resume, &repeating), Prompt);
         }
     }
 

@@ -47,12 +47,7 @@ impl Gateway {
         Ok(outcome)
     }
 
-    async fn judged_edit(
-        &self,
-        conversation: &Conversation,
-        turn: &Turn,
-        text: &str,
-    ) -> Result<String, GatewayError> {
+    async fn judged_edit(&self, conversation: &Conversation, turn: &Turn, text: &str) -> Result<String, GatewayError> {
         let ChatAddress { channel, chat, .. } = &conversation.address;
         let settings: ConversationSettings = conversation.settings.to()?;
         let origin = Origin { channel, chat, author: &turn.message.author };

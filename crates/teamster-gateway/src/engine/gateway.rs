@@ -1,10 +1,11 @@
 //! The gateway as its callers see it, and what its parts share.
 
-use std::sync::{Arc, Weak};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use teamster::Runtime;
-use teamster_channel::Channel;
+use teamster_channel::{Channel, Pace};
 use teamster_store::{
     ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, NewDelivery, NewEvent, Seq, Store, Timestamp,
     TurnId, WorkerId,
@@ -72,6 +73,8 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     pub(super) runtime: Arc<Runtime>,
     pub(super) channels: Vec<Arc<dyn Channel>>,
+    /// The pace of each channel.
+    pub(super) paces: HashMap<String, Arc<Mutex<Pace>>>,
     pub(super) attachments: Attachments,
     pub(super) hooks: Hooks,
     pub(super) tools: AgentTools,
@@ -101,7 +104,12 @@ impl Gateway {
         let Parts { config, store, runtime, channels, host, clock } = parts;
         let agents = runtime.registry().names().map(str::to_owned);
         let metrics = Metrics::new(agents, channels.iter().map(|channel| channel.name().to_owned()));
+        let pace = |channel: &Arc<dyn Channel>| {
+            (channel.name().to_owned(), Arc::new(Mutex::new(Pace::new(&channel.capabilities()))))
+        };
+        let leases = Leases::new(config.timing.lease, runtime.host_lease().cloned());
         let shared = Shared {
+            paces: channels.iter().map(pace).collect(),
             attachments: Attachments::in_directory(config.data_dir.join("files")).with_limit(config.limits.files_bytes),
             hooks: Hooks::new(config.hooks.clone(), clock.clone()),
             tools: AgentTools::default(),
@@ -116,7 +124,7 @@ impl Gateway {
             worker: WorkerId::new(Uuid::now_v7().to_string()),
             hub: Hub::new(),
             running: RunningTurns::default(),
-            leases: Leases::default(),
+            leases,
             slots: Arc::default(),
             sessions: IdleSessions::default(),
             work: Notify::new(),
@@ -167,6 +175,11 @@ impl Gateway {
     /// Returns the channels.
     pub fn channels(&self) -> &[Arc<dyn Channel>] {
         &self.shared.channels
+    }
+
+    /// Returns the pace of a channel, which all calls of its service share.
+    pub(crate) fn pace(&self, channel: &str) -> Option<Arc<Mutex<Pace>>> {
+        self.shared.paces.get(channel).map(Arc::clone)
     }
 
     /// Returns the name of this process as a worker.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission, PermissionId, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
+    Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
+    PermissionId, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -286,14 +287,15 @@ impl Gateway {
             message: message.clone(),
         };
         let event = shared.event(&event, Some(found.turn))?;
-        let answer = Answer { id, decision, by: caller.id.clone(), message, event };
+        let deliveries = self.closed_prompt(&found, decision.outcome(), Some(&caller.id)).await?;
+        let effects = Effects { events: vec![event], deliveries };
+        let answer = Answer { id, decision, by: caller.id.clone(), message, effects };
         let outcome = shared.store.answer_permission(answer, shared.clock.now()).await?;
         failpoint!("permission.answered");
         Ok(match outcome {
             AnswerOutcome::Applied(permission) => {
                 shared.running.send(permission.turn, TurnCommand::Answered(id));
-                shared.hub.announce_growth(permission.conversation);
-                self.show_closed_prompt(id).await;
+                self.announce_growth(permission.conversation);
                 AnswerResult::Applied(permission)
             }
             AnswerOutcome::Closed(permission) => AnswerResult::Closed(permission),

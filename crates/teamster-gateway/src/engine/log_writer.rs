@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// The number of events that are appended without waiting for the interval.
 const MAX_EVENTS: usize = 64;
 
-/// The size of a joined text, after which another event begins.
+/// The size of a joined text, after which another event starts.
 const MAX_TEXT: usize = 64 << 10;
 
 /// The size of a tool's output in the log. The agent has all of it.
@@ -153,7 +153,8 @@ fn continues(text: &mut Event, next: &Event) -> bool {
     true
 }
 
-fn progress_of(event: &Event) -> Progress {
+/// Returns what an attempt has done that emits this event.
+pub(super) fn progress_of(event: &Event) -> Progress {
     match event {
         Event::Text(_) | Event::Thinking(_) => Progress::Text,
         Event::ToolUse(_) | Event::ToolOutput(_) | Event::ToolResult(_) => Progress::Tools,

@@ -2,51 +2,68 @@
 
 use std::time::Duration;
 
-use teamster_store::Renewal;
-use tokio::time::Instant;
+use teamster::LeaseTime;
+use teamster_store::{Lease, Renewal};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::gateway::Shared;
 use super::running::TurnCommand;
 
-/// Returns the time before the end of a lease at which its turn is stopped: enough for SIGTERM, the grace period and SIGKILL.
-fn margin(lease_for: Duration) -> Duration {
-    (lease_for / 3).min(Duration::from_secs(8))
+/// Renews the leases, and stops turns in time, until the task is dropped.
+pub(super) async fn renew(shared: &Shared) {
+    // A store that does not answer must not delay the checks.
+    tokio::join!(renew_regularly(shared), stop_in_time(shared));
 }
 
-/// Renews the leases until the task is dropped.
-pub(super) async fn renew(shared: &Shared) {
-    let lease_for = shared.config.timing.lease;
-    let step = (lease_for / 6).max(Duration::from_millis(20));
-    let mut ticks = tokio::time::interval(step);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+async fn renew_regularly(shared: &Shared) {
+    let step = (shared.config.timing.lease / 6).max(Duration::from_millis(20));
+    let mut ticks = interval(step);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        shared.leases.lose_before(Instant::now() + margin(lease_for));
-        let leases = shared.leases.all();
+        let leases = shared.leases.renewable();
         if leases.is_empty() {
-            continue;
+            shared.leases.renewed(&[], LeaseTime::now());
+        } else {
+            renew_once(shared, leases, step).await;
         }
-        let since = Instant::now();
-        // A store that does not answer must not delay the check of the next tick.
-        let renewal = shared.store.renew(leases.clone(), lease_for, shared.clock.now());
-        match tokio::time::timeout(step, renewal).await {
-            Ok(Ok(outcomes)) => {
-                for (lease, outcome) in leases.into_iter().zip(outcomes) {
-                    match outcome {
-                        Renewal::Renewed { abort_requested, .. } => {
-                            shared.leases.renewed(lease, since + lease_for);
-                            if abort_requested {
-                                shared.running.send(lease.turn, TurnCommand::Abort);
-                            }
-                        }
-                        Renewal::Lost => shared.leases.lose(lease),
-                    }
+    }
+}
+
+async fn renew_once(shared: &Shared, leases: Vec<Lease>, limit: Duration) {
+    let since = LeaseTime::now();
+    let renewal = shared.store.renew(leases.clone(), shared.config.timing.lease, shared.clock.now());
+    let outcomes = match timeout(limit, renewal).await {
+        Ok(Ok(outcomes)) => outcomes,
+        Ok(Err(error)) => {
+            tracing::error!(%error, "leases cannot be renewed; their turns stop before the leases expire");
+            return;
+        }
+        Err(_) => {
+            tracing::error!("the store does not renew leases in time; their turns stop before they expire");
+            return;
+        }
+    };
+    let mut renewed = Vec::with_capacity(leases.len());
+    for (lease, outcome) in leases.into_iter().zip(outcomes) {
+        match outcome {
+            Renewal::Renewed { abort_requested, .. } => {
+                renewed.push(lease);
+                if abort_requested {
+                    shared.running.send(lease.turn, TurnCommand::Abort);
                 }
             }
-            Ok(Err(error)) => {
-                tracing::error!(%error, "leases cannot be renewed; their turns stop before the leases expire");
-            }
-            Err(_) => tracing::error!("the store does not renew leases in time; their turns stop before they expire"),
+            Renewal::Lost => shared.leases.lose(lease),
         }
+    }
+    shared.leases.renewed(&renewed, since);
+}
+
+async fn stop_in_time(shared: &Shared) {
+    let mut checks = interval((shared.leases.stop_margin() / 16).max(Duration::from_millis(10)));
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        checks.tick().await;
+        shared.leases.lose_expiring();
     }
 }

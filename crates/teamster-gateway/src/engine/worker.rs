@@ -1,11 +1,12 @@
 //! The worker: it claims conversations and runs their turns, at most so many at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use teamster::LeaseTime;
 use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::gateway::{Gateway, Shared};
@@ -15,11 +16,17 @@ use crate::error::GatewayError;
 use crate::failpoints::failpoint;
 use crate::telemetry::spans;
 
-/// The interval in which the store is asked for turns whose time has come.
+/// The interval at which the store is polled for turns that are due.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The pause after a failure of the store.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// How long a start waits for the agents of a killed process. A keeper ends its agent within two seconds.
+const AGENTS_END: Duration = Duration::from_secs(10);
+
+/// The interval of checks whether these agents are gone.
+const AGENTS_CHECK: Duration = Duration::from_millis(20);
 
 /// The number of conversations that a worker holds while people are awaited, as a multiple of the running ones.
 const WAITING_FACTOR: u32 = 8;
@@ -28,14 +35,7 @@ const WAITING_FACTOR: u32 = 8;
 ///
 /// The caller has made sure that no other gateway uses the host's data directory.
 pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
-    // Agents of a process that was killed must be gone before their turns run again.
-    let ledger = Arc::clone(&shared.runtime);
-    let swept = tokio::task::spawn_blocking(move || ledger.ledger().sweep()).await;
-    if let Ok(sweep) = swept {
-        for problem in sweep.problems {
-            tracing::warn!(%problem, "processes of a stopped gateway could not be searched");
-        }
-    }
+    end_agents(shared).await;
     let key = format!("worker:{}", shared.host.as_str());
     if let Some(state) = shared.store.channel_state(key.clone()).await? {
         let worker: String = state.to()?;
@@ -46,6 +46,26 @@ pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
     }
     shared.store.set_channel_state(key, Json::of(&shared.worker.as_str())?).await?;
     Ok(())
+}
+
+/// Waits until the agents of processes that were killed are gone, so that no two agents work on one turn.
+async fn end_agents(shared: &Shared) {
+    let limit = Instant::now() + AGENTS_END;
+    loop {
+        let runtime = Arc::clone(&shared.runtime);
+        let Ok(sweep) = tokio::task::spawn_blocking(move || runtime.ledger().sweep()).await else { return };
+        for problem in sweep.problems {
+            tracing::warn!(%problem, "processes of a stopped gateway could not be searched");
+        }
+        if sweep.ending == 0 {
+            return;
+        }
+        if Instant::now() > limit {
+            tracing::warn!(runs = sweep.ending, "agents of a stopped gateway have not ended in time");
+            return;
+        }
+        sleep(AGENTS_CHECK).await;
+    }
 }
 
 /// Claims turns until the gateway stops, then waits for the running ones.
@@ -94,12 +114,17 @@ fn report(ended: Result<(), JoinError>) {
 }
 
 /// Claims a turn, if another one may run. Returns it with the time before the call.
-async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError> {
+async fn claim(shared: &Shared) -> Result<Option<(Claim, LeaseTime)>, GatewayError> {
+    // While an agent of a lost lease is killed, no other one starts.
+    shared.leases.lose_expiring();
+    if shared.leases.is_stopping() {
+        return Ok(None);
+    }
     let limits = &shared.config.limits;
     if shared.slots.running() >= limits.max_running {
         return Ok(None);
     }
-    let since = Instant::now();
+    let since = LeaseTime::now();
     let request = ClaimRequest {
         worker: shared.worker.clone(),
         host: shared.host.clone(),
@@ -115,10 +140,10 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, Instant)>, GatewayError
     Ok(claim.map(|claim| (claim, since)))
 }
 
-fn start(gateway: &Gateway, claim: Claim, since: Instant, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
+fn start(gateway: &Gateway, claim: Claim, since: LeaseTime, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
     let shared = Arc::clone(&gateway.shared);
     let (lease, turn, conversation) = (claim.lease, claim.turn.id, claim.conversation.id);
-    let lost = shared.leases.add(lease, since, shared.config.timing.lease);
+    let lost = shared.leases.add(lease, since);
     let commands = shared.running.add(conversation, turn);
     if claim.turn.abort_requested {
         shared.running.send(turn, super::running::TurnCommand::Abort);

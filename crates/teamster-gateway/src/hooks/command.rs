@@ -9,8 +9,9 @@ use teamster_process::{Output, Pipes, ProcessTree, Spawn, Stdin, StdinWriter, Su
 use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 
-use super::call::{CallError, FailedCall, Payload};
 use super::config::{HookConfig, HookConfigError};
+use super::error::{CallError, FailedCall};
+use super::payload::Payload;
 
 /// The variables that each command gets, if the gateway has them.
 const VARIABLES: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];

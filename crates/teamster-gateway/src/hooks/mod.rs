@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `config` | the configuration: [`HookConfig`] |
 //! | `event` | what hooks get: [`HookEvent`] |
-//! | `call` | one call, and its answer |
+//! | `call`, `payload`, `error` | one call and its answer, what it sends, and why it fails |
 //! | `command`, `webhook` | the two kinds of hooks |
 //! | `queue` | the calls that no message waits for |
 //! | `failures` | the recent failures, for the operator |
@@ -15,8 +15,10 @@
 mod call;
 mod command;
 mod config;
+mod error;
 mod event;
 mod failures;
+mod payload;
 mod queue;
 mod webhook;
 
@@ -24,8 +26,9 @@ use std::sync::Arc;
 
 use teamster_process::Supervisor;
 
-use self::call::{Answer, Decision, FailedCall, Hook};
+use self::call::{Answer, Decision, Hook};
 pub use self::config::{HookConfig, HookConfigError, OnFailure, SecretText};
+use self::error::FailedCall;
 pub use self::event::{HookEvent, HookEventKind, Verdict};
 use self::failures::Failures;
 pub use self::failures::HookFailure;

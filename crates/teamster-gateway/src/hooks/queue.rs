@@ -8,7 +8,8 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::call::{FailedCall, Hook};
+use super::call::Hook;
+use super::error::FailedCall;
 use super::event::HookEvent;
 use super::failures::{Failures, HookFailure};
 use crate::clock::Clock;

@@ -7,8 +7,9 @@ use reqwest::redirect::Policy;
 use teamster_channel::signature::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
 use tokio::time::Instant;
 
-use super::call::{CallError, Payload};
 use super::config::HookConfig;
+use super::error::CallError;
+use super::payload::Payload;
 
 /// The HTTP client of all hooks, which is made at its first use.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use teamster_store::{Conversation, ConversationFilter, ConversationId, Seq, StoreError};
 
-use super::State;
 use super::audit::audit_from;
 use super::conversation::{
     ConversationQuery, ConversationUpdate, ConversationView, ForkRequest, NewConversation, view,
@@ -13,6 +12,7 @@ use super::conversation::{
 use super::extract::{Authenticated, Body, Id, OptionalBody, Params, complete, if_match};
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, Change, NAME_LENGTH, check_permission, check_sizes};
+use super::state::State;
 use super::wire::{List, check_length, page, read};
 use crate::access::Scope;
 use crate::config::{ConversationSettings, ForkOrigin};

@@ -10,10 +10,10 @@ use teamster_store::{
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::extract::{Authenticated, Id, Params, complete};
 use super::problem::Result;
+use super::state::State;
 use super::wire::{List, Time, document, page};
 use crate::access::Scope;
 

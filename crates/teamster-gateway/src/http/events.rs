@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use teamster_store::{ConversationId, FeedCursor, Seq};
 use utoipa::{IntoParams, ToSchema};
 
-use super::State;
 use super::conversations::find;
 use super::extract::{Authenticated, Id, Params};
 use super::problem::{Problem, ProblemCode, Result};
 use super::sse::{Source, place, respond};
+use super::state::State;
 use crate::access::Scope;
 
 /// Where a stream of a conversation starts.

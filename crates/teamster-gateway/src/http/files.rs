@@ -6,9 +6,9 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::State;
 use super::extract::{Authenticated, Id, Upload, complete};
 use super::problem::{Problem, ProblemCode, Result};
+use super::state::State;
 use crate::access::Scope;
 
 /// An uploaded file.

@@ -8,10 +8,10 @@ use teamster_store::{Conversation, ConversationId, Cursor, Event, PageRequest, S
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::conversations::find;
 use super::extract::{Authenticated, Id, Params};
 use super::problem::{Problem, Result};
+use super::state::State;
 use super::turns::{MessageView, ResultFields, StateName, TurnError, error, message};
 use super::wire::{Time, page, read};
 use crate::access::Scope;

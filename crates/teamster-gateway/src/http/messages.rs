@@ -8,10 +8,10 @@ use teamster_store::{ConversationId, IdempotencyKey, MessageMode};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::State;
 use super::extract::{Authenticated, Body, Id, complete};
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::NAME_LENGTH;
+use super::state::State;
 use super::wire::check_length;
 use crate::access::Scope;
 use crate::attachments::StoredAttachment;

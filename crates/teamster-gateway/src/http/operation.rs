@@ -7,9 +7,9 @@ use serde::Serialize;
 use teamster_store::StoreStatus;
 use utoipa::ToSchema;
 
-use super::State;
 use super::extract::Authenticated;
 use super::problem::{Problem, ProblemCode, Result};
+use super::state::State;
 use super::wire::Time;
 use crate::access::Scope;
 use crate::error::GatewayError;

@@ -9,11 +9,11 @@ use teamster_store::{ConversationId, Decision, Permission, PermissionFilter, Per
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::CHANNEL;
+use super::state::State;
 use super::wire::{List, Time, check_length, document, page, read};
 use crate::access::Scope;
 use crate::engine::{AnswerResult, Caller, Gateway};

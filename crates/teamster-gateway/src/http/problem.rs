@@ -165,7 +165,7 @@ pub(super) struct ProblemFields {
 }
 
 impl Problem {
-    /// Creates a problem. The detail says what is wrong and how to correct it; it contains no secret and no path.
+    /// Creates a problem. The detail states what is wrong and how to correct it; it contains no secret and no path.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self(Box::new(ProblemFields {
             r#type: format!("urn:teamster:problem:{}", code.text().to_lowercase().replace('_', "-")),
@@ -242,7 +242,7 @@ impl From<GatewayError> for Problem {
         match error {
             GatewayError::Store(error) => error.into(),
             GatewayError::Rejected { .. } => Self::new(ProblemCode::Rejected, error.to_string()),
-            // Nobody learns which other directories exist.
+            // The response must not reveal which other directories exist.
             GatewayError::Invalid { field: "directory", .. } => {
                 let detail = "directory must be a directory below one of the configured roots";
                 let mut forbidden = Self::new(ProblemCode::Forbidden, detail);

@@ -7,13 +7,13 @@ use teamster_store::{ConversationId, PageRequest, Schedule, ScheduleFilter, Sche
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::conversations::find as find_conversation;
 use super::extract::{Authenticated, Body, Id, Params, complete};
 use super::messages::author;
 use super::problem::{Problem, ProblemCode, Result};
 use super::settings::{CHANNEL, NAME_LENGTH};
+use super::state::State;
 use super::wire::{List, Time, check_length, page, read, whole};
 use crate::access::Scope;
 use crate::engine::Gateway;
@@ -165,7 +165,7 @@ pub(super) async fn replace(
     let found = find(&api.gateway, id).await?;
     let conversation = found.conversation;
     let before: ScheduleBody = read(&found.body)?;
-    // Whoever writes the text is its author, unless the author stays the same person.
+    // The caller that writes the text is its author, unless the author stays the same person.
     let wanted = request.author.as_deref().or_else(|| caller.is_admin().then_some(before.author.as_str()));
     let author = author(&caller, wanted)?;
     let keeps_author = caller.is_admin() && author == before.author;

@@ -16,15 +16,12 @@ use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use super::Api;
 use super::problem::{Problem, ProblemCode, Result};
+use super::state::Api;
 use crate::access::{Identity, Place};
 use crate::engine::{EventStream, FeedStream, StreamError};
 use crate::event::render;
 use crate::telemetry::Subscriber;
-
-/// How long a stream waits for a subscriber that does not read.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The number of chunks that wait for a subscriber.
 const CHUNKS: usize = 4;
@@ -175,7 +172,7 @@ impl Source {
 }
 
 impl End {
-    /// Returns the last frame of the stream. There is none if nobody reads it.
+    /// Returns the last frame of the stream. There is none if the subscriber is gone.
     fn frame(&self) -> Option<Bytes> {
         let (code, reason, oldest_seq) = match self {
             Self::Gone => return None,

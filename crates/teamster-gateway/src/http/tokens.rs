@@ -84,10 +84,11 @@ struct AuditView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct PageParams {
-    /// The number of items, at most 500. The default is 50.
-    #[param(minimum = 1, maximum = 500)]
+    /// The number of items.
+    #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
-    /// The value of `nextCursor` of the page before.
+    /// The position of the page: `nextCursor` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
     cursor: Option<String>,
 }
 

@@ -10,12 +10,12 @@ use teamster_store::{CancelOutcome, ChatAddress, Turn, TurnId, TurnState};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::audit::audit_from;
 use super::conversations::find as find_conversation;
 use super::extract::{Authenticated, Id, Params, complete};
 use super::messages::Mode;
 use super::problem::{Problem, ProblemCode, Result};
+use super::state::State;
 use super::wire::{Time, document, read};
 use crate::access::Scope;
 use crate::attachments::StoredAttachment;

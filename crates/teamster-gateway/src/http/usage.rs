@@ -9,9 +9,9 @@ use teamster_store::{ConversationId, Day, Usage, UsageQuery, UsageRow};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::State;
 use super::extract::{Authenticated, Params};
 use super::problem::{Problem, Result};
+use super::state::State;
 use super::turns::UsageView;
 use super::wire::page;
 use crate::access::Scope;

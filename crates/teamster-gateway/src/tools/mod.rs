@@ -8,8 +8,10 @@
 //! | `config` | the configuration: [`ToolsConfig`] |
 //! | `turn` | the running turn of a session, and the identity of what it does |
 //! | `server`, `start` | the list of tools, and the start of their server |
+//! | `call` | what a tool knows of its call |
 //! | `send`, `files`, `plans` | what the tools do |
 
+mod call;
 mod config;
 mod files;
 mod plans;
@@ -26,7 +28,7 @@ use teamster_store::ConversationId;
 use uuid::Uuid;
 
 pub use self::config::ToolsConfig;
-pub(crate) use self::start::start;
+pub use self::start::start;
 pub use self::turn::ToolTurn;
 use self::turn::{ToolSession, ToolSessions};
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use teamster::tools::{JsonSchema, Reply, schemars};
 use teamster_store::{PageRequest, Schedule, ScheduleFilter, ScheduleId};
 
-use super::server::Call;
+use super::call::Call;
 use crate::engine::is_by_api;
 use crate::event::rfc3339;
 use crate::schedules::{self, BY_TURN, Missed, ScheduleBody};

@@ -5,8 +5,8 @@ use teamster::tools::{JsonSchema, Reply, schemars};
 use teamster_channel::{Content, File};
 use teamster_store::ChatAddress;
 
+use super::call::Call;
 use super::files;
-use super::server::Call;
 use super::turn::EffectId;
 use crate::attachments::StoredAttachment;
 use crate::channels::deliveries;

@@ -1,30 +1,21 @@
 //! The list of tools, and who calls them.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use teamster::tools::{CallContext, JsonSchema, Reply, Tool, ToolServer, schemars};
-use teamster_store::StoreError;
+use teamster_store::{Seq, StoreError};
 
+use super::call::Call;
 use super::plans::{self, DeleteInput, PlanInput};
 use super::send::{self, FileInput, MessageInput};
-use super::turn::{Current, ToolSessions};
-use crate::engine::{Gateway, WeakGateway, history};
+use super::turn::ToolSessions;
+use crate::engine::{Span, WeakGateway, history};
 
 /// The name of the server, by which agents know the tools.
 const NAME: &str = "teamster";
 
 const INSTRUCTIONS: &str = "Your final answer is delivered to the chat by itself. Use these tools only for what it cannot do: \
     a message before you have finished, a file, a message at a later time, or the earlier messages of the chat.";
-
-/// A call of a running turn.
-pub(super) struct Call {
-    pub(super) gateway: Gateway,
-    pub(super) current: Arc<Current>,
-    /// The id of the call, which a repeated call has again.
-    pub(super) id: String,
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -126,7 +117,8 @@ async fn read_history(call: &Call, input: &HistoryInput) -> Result<Reply, String
     let read = async {
         let conversation = store.conversation(turn.conversation, call.gateway.now()).await?;
         let (Some(conversation), Some(running)) = (conversation, store.turn(turn.turn).await?) else { return Ok(None) };
-        history(store, &conversation, running.queued_seq).await.map(Some)
+        let span = Span { after: Seq::START, before: running.queued_seq };
+        history(store, &conversation, span).await.map(|history| Some(history.items))
     };
     let read: Result<_, StoreError> = read.await;
     let items = read.map_err(|error| error.to_string())?.ok_or(gone)?;

@@ -7,11 +7,12 @@ use super::server::server;
 use crate::engine::Gateway;
 use crate::error::GatewayError;
 
-/// Starts the server, unless the configuration disables the tools. Call it inside a Tokio runtime.
+/// Starts the server of the tools, unless the configuration disables them. A gateway that is started does it for its own. Call
+/// it inside a Tokio runtime.
 ///
 /// # Errors
 /// The configuration is invalid, or no port is available.
-pub(crate) async fn start(tools: &AgentTools, gateway: &Gateway) -> Result<(), GatewayError> {
+pub async fn start(tools: &AgentTools, gateway: &Gateway) -> Result<(), GatewayError> {
     let config = &gateway.config().tools;
     if let Some(entry) = config.invalid_chat() {
         let problem = format!("tools.other_chats: {entry:?} must be CHANNEL:CHAT or CHANNEL:*");

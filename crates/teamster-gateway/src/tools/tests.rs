@@ -128,8 +128,8 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
     assert_eq!(sent(&test).await, [to_garden("one")], "the call was repeated");
     assert_eq!(test.events(turn.conversation, "message_sent").await.len(), 1);
     send(2, "one").await;
-    assert_eq!(sent(&test).await.len(), 2, "the agent says the same twice");
-    // The attempt is retried: the agent does the same again, and says something else.
+    assert_eq!(sent(&test).await.len(), 2, "the agent sends the same twice");
+    // The attempt is retried: the agent does the same again, and sends something else.
     client.tools.end_turn();
     client.tools.begin_turn(turn.clone());
     send(1, "one").await;
@@ -137,7 +137,7 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
     assert_eq!(sent(&test).await.len(), 2);
     send(3, "two").await;
     assert_eq!(sent(&test).await, [to_garden("one"), to_garden("one"), to_garden("two")]);
-    // A later turn may say the same again.
+    // A later turn may send the same again.
     let next = test.turn(turn.conversation, "again").await;
     client.tools.begin_turn(ToolTurn { turn: next, ..turn });
     send(1, "one").await;

@@ -81,7 +81,7 @@ fn try_inspect(path: &Path, scope: &PidScope, purpose: Purpose) -> io::Result<Fo
         return Ok(Found::Vanished);
     }
     let content = Entry::read(lock.as_fd())?;
-    let run = known_run(path, &content);
+    let run = known_run(path, &content, scope);
     if held && !is_held_by_stopped_keeper(&content, scope) {
         return Ok(Found::Live(run));
     }
@@ -118,13 +118,14 @@ fn continue_supervisor(keeper: Process) {
     }
 }
 
-fn known_run(path: &Path, content: &Content) -> KnownRun {
+fn known_run(path: &Path, content: &Content, scope: &PidScope) -> KnownRun {
     let entry = match content {
         Content::Entry(entry) => Some(entry),
         _ => None,
     };
     let label = entry.map(|entry| entry.label.clone());
-    KnownRun { path: path.to_owned(), label, began: entry.and_then(|entry| entry.began()) }
+    let is_orphaned = entry.is_some_and(|entry| entry.scope == *scope && !entry.host.is_alive());
+    KnownRun { path: path.to_owned(), label, began: entry.and_then(|entry| entry.began()), is_orphaned }
 }
 
 impl Claim {
@@ -166,6 +167,23 @@ mod tests {
 
     use super::{super::Ledger, *};
 
+    /// The test holds the lock, as the keeper does.
+    #[test]
+    fn a_run_whose_keeper_is_ending_it_is_left_alone_and_counted() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::in_directory(home.path().join("ledger"));
+        let run = ledger.register("claude").unwrap();
+        let sweep = ledger.sweep();
+        assert_eq!((sweep.live, sweep.ending), (1, 0), "{sweep:?}");
+        let Content::Entry(mut entry) = Entry::read(run.lock()).unwrap() else { panic!("there is an entry") };
+        // An earlier process had the id of the host.
+        entry.host.start -= 1;
+        entry.write(run.path()).unwrap();
+        let sweep = ledger.sweep();
+        assert_eq!((sweep.live, sweep.ending), (1, 1), "{sweep:?}");
+        assert!(ledger.survey().live[0].is_orphaned && run.path().exists());
+    }
+
     /// A zombie that was not reaped replaces a process that cannot be killed.
     #[test]
     fn a_run_with_processes_that_do_not_end_keeps_its_entry_but_not_its_files() {
@@ -177,7 +195,7 @@ mod tests {
 
         let scope = PidScope::now().unwrap();
         let content = Entry::read(run.lock()).unwrap();
-        let known = known_run(run.path(), &content);
+        let known = known_run(run.path(), &content, &scope);
         let Content::Entry(entry) = content else { panic!("{content:?}") };
         let lock = run.lock().try_clone_to_owned().unwrap();
         let claim = Claim { run: known, lock, entry_with_processes: Some(*entry) };

@@ -119,6 +119,8 @@ impl Ledger {
 
     /// Kills the processes of crashed runs and removes their directories.
     ///
+    /// A run whose host is gone is not removed while its keeper ends it ([`Sweep::ending`]).
+    ///
     /// Sweeps may run concurrently with each other and with runs that start and end. A sweep
     /// blocks: less than a millisecond if there is nothing to remove, and up to [`SWEEP_SETTLE`]
     /// plus 0.1 s for each run whose processes cannot be killed.
@@ -130,7 +132,8 @@ impl Ledger {
             let killed_processes = pass.removed.iter().any(|removed| !removed.killed.is_empty());
             sweep.removed.extend(pass.removed);
             // Skipped entries are found again by each pass.
-            (sweep.skipped, sweep.live, sweep.problems) = (pass.skipped, pass.live, pass.problems);
+            (sweep.skipped, sweep.problems) = (pass.skipped, pass.problems);
+            (sweep.live, sweep.ending) = (pass.live, pass.ending);
             if !killed_processes {
                 break;
             }
@@ -151,7 +154,10 @@ impl Ledger {
         for path in self.directories(&mut sweep.problems) {
             match leftover::inspect(&path, &scope, Purpose::Claim) {
                 Found::Vanished => {}
-                Found::Live(_) => sweep.live += 1,
+                Found::Live(run) => {
+                    sweep.live += 1;
+                    sweep.ending += usize::from(run.is_orphaned);
+                }
                 Found::Skipped(reason) => sweep.skipped.push(Skipped { path, reason }),
                 Found::Leftover(claim) => claims.push(*claim),
             }

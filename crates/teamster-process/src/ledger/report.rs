@@ -15,6 +15,8 @@ pub struct KnownRun {
     pub label: Option<String>,
     /// When it was registered.
     pub began: Option<SystemTime>,
+    /// Whether its host is gone. If the run is live, its keeper is ending it.
+    pub is_orphaned: bool,
 }
 
 /// The contents of the ledger.
@@ -41,6 +43,8 @@ pub struct Sweep {
     pub skipped: Vec<Skipped>,
     /// The number of live runs, which were not touched.
     pub live: usize,
+    /// The number of live runs whose host is gone. Their keepers end them, within about two seconds.
+    pub ending: usize,
     /// Directories that could not be read.
     pub problems: Vec<LedgerError>,
 }

@@ -26,7 +26,7 @@ use super::{
     termination::{Members, Termination},
     wire::{self, Inbox, Report, Request, Start},
 };
-use crate::{descendants::Descendants, process::Process, stat::Stat, survivor::Survivor, sys};
+use crate::{descendants::Descendants, lease::KeeperLease, process::Process, stat::Stat, survivor::Survivor, sys};
 
 /// The grace period of a tree whose host is gone. The whole tree must be gone within two seconds,
 /// also on a busy machine.
@@ -46,6 +46,8 @@ struct Keeper {
     termination: Option<Termination>,
     detach: bool,
     resources: Option<RunResources>,
+    /// The lease under which the tree runs, until it has expired.
+    lease: Option<KeeperLease>,
 }
 
 struct RunResources {
@@ -70,6 +72,7 @@ pub(super) fn run(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<V
         termination: None,
         detach: false,
         resources: None,
+        lease: None,
     };
     keeper.report(&Report::Ready { keeper: Process::known(own()) });
     let mut childless = false;
@@ -81,6 +84,7 @@ pub(super) fn run(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<V
         if has_requests && !keeper.read_requests() || host_ended {
             keeper.host_gone();
         }
+        keeper.check_lease();
         childless = keeper.reap();
         if let Some(left) = keeper.finish_if_done(childless) {
             return Ok(left);
@@ -141,6 +145,17 @@ impl Keeper {
         let directory = start.directory.as_ref().map(PathBuf::from);
         self.resources = directory.map(|directory| RunResources { directory, _lock: descriptors.next() });
         self.descendants = Descendants::of_keeper(own(), start.marker.clone());
+        if let Some(term) = start.lease_term {
+            match descriptors.next().map(|file| KeeperLease::new(file.as_fd(), term)) {
+                Some(Ok(lease)) if lease.is_expired() => {
+                    self.report(&Report::LeaseExpired);
+                    return self.report(&Report::NotStarted { errno: None });
+                }
+                Some(Ok(lease)) => self.lease = Some(lease),
+                Some(Err(error)) => return self.report(&Report::NotStarted { errno: error.raw_os_error() }),
+                None => return self.report(&Report::NotStarted { errno: None }),
+            }
+        }
         match spawn(start, stdin, stdout, stderr) {
             Ok(child) => {
                 let leader = Process::known(child.id().cast_signed());
@@ -158,6 +173,15 @@ impl Keeper {
         }
     }
 
+    /// Kills the tree if its lease has expired.
+    fn check_lease(&mut self) {
+        if self.lease.as_ref().is_some_and(KeeperLease::is_expired) {
+            self.lease = None;
+            self.report(&Report::LeaseExpired);
+            self.end(Duration::ZERO);
+        }
+    }
+
     fn host_gone(&mut self) {
         self.host = None;
         if !self.detach {
@@ -168,9 +192,13 @@ impl Keeper {
     /// Returns when to act again without an event. The exit of a process that is not a child causes
     /// no event.
     fn due(&self, childless: bool) -> Option<Instant> {
-        let due = self.termination.as_ref()?.due();
-        let must_poll = childless && !sys::ADOPTS_ORPHANS;
-        Some(if must_poll { due.min(Instant::now() + ORPHAN_SCAN_INTERVAL) } else { due })
+        let scan = (childless && !sys::ADOPTS_ORPHANS).then_some(ORPHAN_SCAN_INTERVAL);
+        let termination = self.termination.as_ref().map(|termination| match scan {
+            Some(interval) => termination.due().min(Instant::now() + interval),
+            None => termination.due(),
+        });
+        let lease = self.lease.as_ref().map(|lease| Instant::now() + lease.next_check());
+        termination.into_iter().chain(lease).min()
     }
 
     /// Reaps the children that have ended. Returns whether no child remains.

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{process::Process, survivor::Survivor, sys};
 
-/// The largest number of descriptors in one message: stdin, stdout, stderr, a lock.
-const MAX_DESCRIPTORS: usize = 4;
+/// The largest number of descriptors in one message: stdin, stdout, stderr, a lock, a lease.
+const MAX_DESCRIPTORS: usize = 5;
 
 /// A request from the host to a keeper.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,6 +50,9 @@ pub(crate) struct Start {
     pub(crate) has_stdin: bool,
     /// The directory to remove if the host dies before the tree.
     pub(crate) directory: Option<OsString>,
+    /// The term of the lease under which the tree runs. The lease is the last descriptor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lease_term: Option<u64>,
 }
 
 /// A report from a keeper to the host.
@@ -62,6 +65,8 @@ pub(crate) enum Report {
     Started { leader: Process },
     /// The leader could not be started; `errno` if the system refused it.
     NotStarted { errno: Option<i32> },
+    /// The tree is killed because its lease has expired; or it was not started for that reason.
+    LeaseExpired,
     /// The leader has exited.
     Exited { code: Option<i32>, signal: Option<i32> },
     /// The tree is gone, except for processes that could not be killed. The last report, from the
@@ -187,6 +192,7 @@ mod tests {
             cwd: "/".into(),
             has_stdin: true,
             directory: None,
+            lease_term: Some(3),
         };
         let both = [encode(&Request::Start(Box::new(start))), encode(&Request::End { grace_ms: 7 })].concat();
         for cut in 0..both.len() {

@@ -35,6 +35,8 @@ pub(super) struct KeeperState {
     pub(super) keeper: Option<Process>,
     started: Option<Result<Process, Option<i32>>>,
     pub(super) exit: Option<Exit>,
+    /// Whether the keeper kills the tree, or did not start it, because its lease has expired.
+    pub(super) lease_expired: bool,
     /// Set when the tree has ended: the processes that remain.
     pub(super) gone: Option<Vec<Survivor>>,
     /// The connection is closed. Without `gone`, the state of the tree is unknown.
@@ -216,6 +218,7 @@ impl KeeperState {
             Report::Ready { keeper } => self.keeper = Some(keeper),
             Report::Started { leader } => self.started = Some(Ok(leader)),
             Report::NotStarted { errno } => self.started = Some(Err(errno)),
+            Report::LeaseExpired => self.lease_expired = true,
             Report::Exited { code, signal } => self.exit = Some(Exit { code, signal }),
             Report::Gone { survivors } => self.gone = Some(survivors),
         }

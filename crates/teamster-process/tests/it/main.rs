@@ -9,6 +9,7 @@
 
 mod ends;
 mod helper_failures;
+mod lease;
 mod ledger;
 mod output;
 mod start;

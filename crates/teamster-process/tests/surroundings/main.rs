@@ -27,6 +27,7 @@ macro_rules! trial_of_root {
 
 mod handles;
 mod host;
+mod lease;
 mod proc;
 mod rights;
 mod signals;
@@ -40,10 +41,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     match *words {
         ["host", ..] => host::main(arguments.get(2..).unwrap()),
+        ["leased"] => lease::host(),
         ["hello"] => println!("main was reached"),
         ["attacker", program] => rights::attack(program),
         _ => {
-            let trials = [signals::trials(), rights::trials(), handles::trials(), proc::trials()]
+            let trials = [signals::trials(), rights::trials(), handles::trials(), proc::trials(), lease::trials()]
                 .into_iter()
                 .flatten()
                 .collect();

@@ -6,7 +6,7 @@ use super::records::{key, message, place};
 use super::suite;
 use super::world::{WIDE, World, done};
 use crate::error::{Queue, StoreError};
-use crate::ids::{ConversationId, Json, Seq, TurnId};
+use crate::ids::{ConversationId, Seq, TurnId};
 use crate::records::{
     Accepted, CancelOutcome, ConversationFilter, ConversationPatch, ConversationState, EditOutcome, Effects, EndState,
     Finish, IdempotencyKey, MessageEdit, PageRequest, QueueLimits, Target, TurnState,

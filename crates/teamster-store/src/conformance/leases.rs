@@ -7,8 +7,8 @@ use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
 use crate::ids::{HostId, Timestamp, WorkerId};
 use crate::records::{
-    ClaimRequest, Effects, FAIR_SHARE, HandBack, HandBackKind, Lease, NewMessage, NewPermission, Progress, Renewal, Session, SessionChange,
-    TurnState,
+    ClaimRequest, Effects, FAIR_SHARE, HandBack, HandBackKind, JoinedOutcome, Lease, NewMessage, NewPermission,
+    Progress, Renewal, Session, SessionChange, TurnState,
 };
 
 suite![
@@ -151,6 +151,7 @@ async fn every_write_of_an_old_epoch_is_refused(world: &mut World) {
         store.start_attempt(old, effects(), now).await.err(),
         store.append(old, Progress::Text, effects(), now).await.err(),
         store.join_turn(old, next.turn, effects(), now).await.err(),
+        store.resolve_joined(old, next.turn, JoinedOutcome::Taken, effects(), now).await.err(),
         store.reserve_budget(old, Vec::new(), day, now).await.err(),
         store.request_permission(old, request, effects(), now).await.err(),
         store.close_permissions(old, Vec::new(), now).await.err(),

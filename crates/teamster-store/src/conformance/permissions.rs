@@ -7,8 +7,8 @@ use super::world::{LEASE, World, done};
 use crate::error::StoreError;
 use crate::ids::{Json, PermissionId};
 use crate::records::{
-    Answer, AnswerOutcome, Claim, ConversationState, Decision, Effects, NewPermission, PageRequest, Permission,
-    PermissionClosing, PermissionFilter, PermissionOutcome,
+    Answer, AnswerOutcome, Claim, ConversationState, Decision, DeliveryFilter, Effects, NewPermission, PageRequest,
+    Permission, PermissionClosing, PermissionFilter, PermissionOutcome,
 };
 
 suite![
@@ -17,7 +17,7 @@ suite![
     an_answer_to_a_dead_worker_has_no_effect,
     the_next_worker_closes_the_requests_of_a_dead_one,
     the_end_of_a_turn_closes_its_requests,
-    a_closing_that_comes_after_an_answer_adds_no_event,
+    a_closing_that_comes_after_an_answer_adds_nothing,
 ];
 
 async fn request(world: &mut World, claim: &Claim) -> PermissionId {
@@ -29,9 +29,22 @@ async fn request(world: &mut World, claim: &Claim) -> PermissionId {
     id
 }
 
-async fn answer(world: &World, id: PermissionId, decision: Decision) -> AnswerOutcome {
-    let event = world.event("permission_answered");
-    let answer = Answer { id, decision, by: "bob".to_owned(), message: None, event };
+/// Returns the effects of a closed request: its event, and a delivery with a key of its own.
+fn shown(world: &mut World, id: PermissionId, name: &str) -> Effects {
+    let mut delivery = super::records::delivery(world.id(), "a", world.now());
+    delivery.key = format!("{id}:{name}");
+    Effects { events: vec![world.event("permission_answered")], deliveries: vec![delivery] }
+}
+
+/// Returns the keys of all deliveries in order.
+async fn keys(world: &World) -> Vec<String> {
+    let page = world.store().deliveries(DeliveryFilter::default(), PageRequest::first(10)).await.unwrap();
+    page.items.into_iter().map(|one| one.key).collect()
+}
+
+async fn answer(world: &mut World, id: PermissionId, decision: Decision) -> AnswerOutcome {
+    let effects = shown(world, id, "answered");
+    let answer = Answer { id, decision, by: "bob".to_owned(), message: None, effects };
     world.store().answer_permission(answer, world.now()).await.unwrap()
 }
 
@@ -60,7 +73,7 @@ async fn an_open_request_survives_a_restart_and_is_answered_once(world: &mut Wor
         decision: Decision::Deny,
         by: String::new(),
         message: None,
-        event: world.event("x"),
+        effects: Effects::default(),
     };
     let missing = world.store().answer_permission(missing, world.now()).await;
     assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{missing:?}");
@@ -77,8 +90,8 @@ async fn an_answer_at_the_time_limit_or_later_has_no_effect(world: &mut World) {
     assert!(matches!(answer(world, id, Decision::Allow).await, AnswerOutcome::Expired(_)));
     // It stays open until the worker closes it as timed out, which is not a refusal by a person.
     assert_eq!(open(world).await.len(), 1);
-    let event = Some(world.event("permission_answered"));
-    let closing = PermissionClosing { id, outcome: PermissionOutcome::TimedOut, event };
+    let effects = Effects::events(vec![world.event("permission_answered")]);
+    let closing = PermissionClosing { id, outcome: PermissionOutcome::TimedOut, effects };
     let closed = world.store().close_permissions(claim.lease, vec![closing], world.now()).await.unwrap();
     assert_eq!(closed, [id]);
     let AnswerOutcome::Closed(closed) = answer(world, id, Decision::Allow).await else { panic!() };
@@ -104,13 +117,14 @@ async fn the_next_worker_closes_the_requests_of_a_dead_one(world: &mut World) {
     world.advance(LEASE + Duration::from_secs(1)).await;
     let next = world.claim("v").await;
     assert_eq!(next.open_permissions.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
-    let event = Some(world.event("permission_answered"));
-    let closing = PermissionClosing { id, outcome: PermissionOutcome::WorkerLost, event };
+    let effects = shown(world, id, "lost");
+    let closing = PermissionClosing { id, outcome: PermissionOutcome::WorkerLost, effects };
     for expected in [vec![id], vec![]] {
         let closings = vec![closing.clone()];
         assert_eq!(world.store().close_permissions(next.lease, closings, world.now()).await.unwrap(), expected);
     }
     assert_eq!(world.log(accepted.conversation).await.len(), 3);
+    assert_eq!(keys(world).await, [format!("{id}:lost")]);
 }
 
 async fn the_end_of_a_turn_closes_its_requests(world: &mut World) {
@@ -118,9 +132,10 @@ async fn the_end_of_a_turn_closes_its_requests(world: &mut World) {
     let claim = world.claim("w").await;
     let (reported, forgotten) = (request(world, &claim).await, request(world, &claim).await);
     let mut end = done();
-    let event = Some(world.event("permission_answered"));
-    end.attempt.closings = vec![PermissionClosing { id: reported, outcome: PermissionOutcome::TimedOut, event }];
+    let effects = shown(world, reported, "closed");
+    end.attempt.closings = vec![PermissionClosing { id: reported, outcome: PermissionOutcome::TimedOut, effects }];
     end.attempt.effects.events = vec![world.event("turn_finished")];
+    end.attempt.effects.deliveries = shown(world, reported, "answer").deliveries;
     world.store().finish(claim.lease, end, world.now()).await.unwrap();
     for (id, outcome) in [(reported, PermissionOutcome::TimedOut), (forgotten, PermissionOutcome::TurnEnded)] {
         let closed = world.store().permission(id).await.unwrap().unwrap();
@@ -129,17 +144,20 @@ async fn the_end_of_a_turn_closes_its_requests(world: &mut World) {
     let kinds: Vec<_> = world.log(accepted.conversation).await.into_iter().map(|event| event.kind).collect();
     let expected = ["turn_queued", "permission_request", "permission_request", "permission_answered", "turn_finished"];
     assert_eq!(kinds, expected);
+    assert_eq!(keys(world).await, [format!("{reported}:closed"), format!("{reported}:answer")]);
 }
 
-async fn a_closing_that_comes_after_an_answer_adds_no_event(world: &mut World) {
+async fn a_closing_that_comes_after_an_answer_adds_nothing(world: &mut World) {
     let accepted = world.accept_in("a").await;
     let claim = world.claim("w").await;
     let id = request(world, &claim).await;
     assert!(matches!(answer(world, id, Decision::Deny).await, AnswerOutcome::Applied(_)));
-    let event = Some(world.event("late"));
-    let closing = PermissionClosing { id, outcome: PermissionOutcome::TimedOut, event };
+    let effects = Effects { events: vec![world.event("late")], ..shown(world, id, "late") };
+    let closing = PermissionClosing { id, outcome: PermissionOutcome::TimedOut, effects };
     assert_eq!(world.store().close_permissions(claim.lease, vec![closing], world.now()).await.unwrap(), []);
+    assert!(matches!(answer(world, id, Decision::Allow).await, AnswerOutcome::Closed(_)));
     assert!(world.log(accepted.conversation).await.iter().all(|event| event.kind != "late"));
+    assert_eq!(keys(world).await, [format!("{id}:answered")]);
     let kept = world.store().permission(id).await.unwrap().unwrap();
     assert_eq!(kept.closing.unwrap().outcome, PermissionOutcome::Denied);
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::suite;
 use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
-use crate::ids::{Day, HostId, Json, Timestamp};
+use crate::ids::{Day, HostId, Json, Seq, Timestamp, TurnId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, ConversationState, Effects, EndState, Finish, HandBack,
-    HandBackKind, Progress, Session, SessionChange, TurnState, Usage, UsageEntry, UsageQuery,
+    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationPatch, ConversationState,
+    Effects, EndState, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange,
+    TurnState, Usage, UsageEntry, UsageQuery,
 };
 
 suite![
@@ -17,9 +18,14 @@ suite![
     a_pause_ends_at_its_time_or_by_request,
     a_turn_that_is_handed_back_at_a_shutdown_has_lost_no_attempt,
     progress_never_decreases_within_an_attempt,
+    a_turn_knows_that_one_of_its_attempts_has_called_a_tool,
     a_joined_turn_ends_with_the_turn_it_joined,
     a_joined_turn_waits_again_if_the_turn_is_handed_back,
+    a_message_that_the_agent_has_not_taken_waits_again_at_the_end_of_the_turn_and_at_the_next_claim,
+    a_message_that_cannot_go_into_the_running_turn_waits_or_has_failed,
+    an_abort_of_a_message_that_was_not_taken_is_not_lost,
     a_session_belongs_to_its_agent,
+    a_session_knows_since_when_another_agent_has_worked,
     forgotten_sessions_are_gone_and_no_running_turn_brings_one_back,
     open_turns_are_those_that_have_not_ended,
     a_budget_counts_costs_and_reservations_of_all_workers,
@@ -60,7 +66,7 @@ async fn a_finished_turn_its_answer_its_session_and_its_usage_are_one_transactio
     assert_eq!(world.log(accepted.conversation).await.len(), 2);
 }
 
-async fn hand_back(world: &World, lease: crate::records::Lease, kind: HandBackKind) {
+async fn hand_back(world: &World, lease: Lease, kind: HandBackKind) {
     world.store().hand_back(lease, HandBack { kind, attempt: plain_end() }, world.now()).await.unwrap();
 }
 
@@ -130,6 +136,23 @@ async fn progress_never_decreases_within_an_attempt(world: &mut World) {
     assert_eq!(world.store().turn(turn).await.unwrap().unwrap().progress, Progress::Nothing);
 }
 
+async fn a_turn_knows_that_one_of_its_attempts_has_called_a_tool(world: &mut World) {
+    let turn = world.accept_in("a").await.turn;
+    let ran_tools = async |world: &World| world.store().turn(turn).await.unwrap().unwrap().ran_tools;
+    let lease = world.claim("w").await.lease;
+    world.store().append(lease, Progress::Text, Effects::default(), world.now()).await.unwrap();
+    assert!(!ran_tools(world).await);
+    world.store().append(lease, Progress::Tools, Effects::default(), world.now()).await.unwrap();
+    hand_back(world, lease, HandBackKind::Retry(world.now())).await;
+    let lease = world.claim("w").await.lease;
+    world.store().start_attempt(lease, Effects::default(), world.now()).await.unwrap();
+    assert!(ran_tools(world).await);
+    let failed = Finish { state: EndState::Failed, ..done() };
+    world.store().finish(lease, failed, world.now()).await.unwrap();
+    world.store().requeue_turn(turn, Effects::default(), world.now()).await.unwrap();
+    assert!(!ran_tools(world).await);
+}
+
 async fn a_joined_turn_ends_with_the_turn_it_joined(world: &mut World) {
     let lead = world.accept_in("a").await;
     let steered = world.accept_in("a").await;
@@ -139,6 +162,7 @@ async fn a_joined_turn_ends_with_the_turn_it_joined(world: &mut World) {
     store.join_turn(lease, steered.turn, effects, world.now()).await.unwrap();
     let again = store.join_turn(lease, steered.turn, Effects::default(), world.now()).await;
     assert!(matches!(again, Err(StoreError::WrongState { .. })), "{again:?}");
+    resolve(world, lease, steered.turn, JoinedOutcome::Taken).await;
     let failed = Finish { state: EndState::Failed, error_code: Some("TIMEOUT".to_owned()), ..done() };
     store.finish(lease, failed, world.now()).await.unwrap();
     for id in [lead.turn, steered.turn] {
@@ -153,6 +177,7 @@ async fn a_joined_turn_waits_again_if_the_turn_is_handed_back(world: &mut World)
     let steered = world.accept_in("a").await;
     let lease = world.claim("w").await.lease;
     world.store().join_turn(lease, steered.turn, Effects::default(), world.now()).await.unwrap();
+    resolve(world, lease, steered.turn, JoinedOutcome::Taken).await;
     world.advance(LEASE).await;
     let claim = world.claim("v").await;
     assert_eq!(claim.joined, [steered.turn]);
@@ -164,18 +189,82 @@ async fn a_joined_turn_waits_again_if_the_turn_is_handed_back(world: &mut World)
     }
 }
 
+async fn resolve(world: &World, lease: Lease, turn: TurnId, outcome: JoinedOutcome) {
+    world.store().resolve_joined(lease, turn, outcome, Effects::default(), world.now()).await.unwrap();
+}
+
+async fn a_message_that_the_agent_has_not_taken_waits_again_at_the_end_of_the_turn_and_at_the_next_claim(
+    world: &mut World,
+) {
+    for end in [EndState::Done, EndState::Failed, EndState::Aborted] {
+        let lead = world.accept_in("a").await;
+        let steered = world.accept_in("a").await;
+        let lease = world.claim("w").await.lease;
+        world.store().join_turn(lease, steered.turn, Effects::default(), world.now()).await.unwrap();
+        world.store().finish(lease, Finish { state: end, ..done() }, world.now()).await.unwrap();
+        assert_eq!(world.store().turn(lead.turn).await.unwrap().unwrap().state, end.turn_state());
+        let claim = world.claim("w").await;
+        assert_eq!((claim.lease.turn, claim.interrupted, claim.turn.joined), (steered.turn, false, None));
+        world.store().finish(claim.lease, done(), world.now()).await.unwrap();
+    }
+    let lead = world.accept_in("a").await;
+    let steered = world.accept_in("a").await;
+    let lease = world.claim("w").await.lease;
+    world.store().join_turn(lease, steered.turn, Effects::default(), world.now()).await.unwrap();
+    world.advance(LEASE).await;
+    let claim = world.claim("v").await;
+    assert_eq!((claim.lease.turn, claim.interrupted, claim.joined), (lead.turn, true, Vec::new()));
+    let waiting = world.store().turn(steered.turn).await.unwrap().unwrap();
+    assert_eq!((waiting.state, waiting.joined), (TurnState::Queued, None));
+}
+
+async fn a_message_that_cannot_go_into_the_running_turn_waits_or_has_failed(world: &mut World) {
+    let lead = world.accept_in("a").await;
+    let (waits, failed) = (world.accept_in("a").await, world.accept_in("a").await);
+    let lease = world.claim("w").await.lease;
+    let store = world.store();
+    for turn in [lead.turn, waits.turn] {
+        let early = store.resolve_joined(lease, turn, JoinedOutcome::Taken, Effects::default(), world.now()).await;
+        assert!(matches!(early, Err(StoreError::WrongState { .. })), "{early:?}");
+    }
+    for turn in [waits.turn, failed.turn] {
+        store.join_turn(lease, turn, Effects::default(), world.now()).await.unwrap();
+    }
+    resolve(world, lease, waits.turn, JoinedOutcome::Waits).await;
+    resolve(world, lease, failed.turn, JoinedOutcome::Failed("INTERRUPTED".to_owned())).await;
+    store.finish(lease, done(), world.now()).await.unwrap();
+    let ended = store.turn(failed.turn).await.unwrap().unwrap();
+    assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));
+    assert_eq!(world.claim("w").await.lease.turn, waits.turn);
+    let late = store.resolve_joined(lease, waits.turn, JoinedOutcome::Taken, Effects::default(), world.now()).await;
+    assert!(matches!(late, Err(StoreError::LeaseLost { .. })), "{late:?}");
+}
+
+async fn an_abort_of_a_message_that_was_not_taken_is_not_lost(world: &mut World) {
+    let lead = world.accept_in("a").await;
+    let steered = world.accept_in("a").await;
+    let lease = world.claim("w").await.lease;
+    let store = world.store();
+    store.join_turn(lease, steered.turn, Effects::default(), world.now()).await.unwrap();
+    let outcome = store.cancel_turn(steered.turn, Effects::default(), world.now()).await.unwrap();
+    assert_eq!(outcome, CancelOutcome::Requested);
+    assert!(store.turn(lead.turn).await.unwrap().unwrap().abort_requested);
+    store.finish(lease, Finish { state: EndState::Aborted, ..done() }, world.now()).await.unwrap();
+    assert!(world.claim("w").await.turn.abort_requested);
+}
+
 async fn a_session_belongs_to_its_agent(world: &mut World) {
     let id = world.accept_in("a").await.conversation;
     let claim = world.claim("w").await;
     let session = Session { id: "s".to_owned(), host: HostId::new("host") };
     // The agent was changed while the turn ran.
-    let patch = crate::records::ConversationPatch { agent: Some("codex".to_owned()), ..Default::default() };
+    let patch = ConversationPatch { agent: Some("codex".to_owned()), ..Default::default() };
     world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
     let mut end = done();
     end.attempt.session = SessionChange::Set { agent: "claude".to_owned(), session: session.clone() };
     world.store().finish(claim.lease, end, world.now()).await.unwrap();
     for (agent, expected) in [("codex", None), ("claude", Some(session))] {
-        let patch = crate::records::ConversationPatch { agent: Some(agent.to_owned()), ..Default::default() };
+        let patch = ConversationPatch { agent: Some(agent.to_owned()), ..Default::default() };
         let shown = world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
         assert_eq!(shown.session_id.as_ref(), expected.as_ref().map(|session: &Session| &session.id));
         world.accept_in("a").await;
@@ -183,6 +272,26 @@ async fn a_session_belongs_to_its_agent(world: &mut World) {
         assert_eq!(claim.session, expected);
         world.store().finish(claim.lease, done(), world.now()).await.unwrap();
     }
+}
+
+async fn a_session_knows_since_when_another_agent_has_worked(world: &mut World) {
+    let mut known = Vec::new();
+    for agent in ["claude", "claude", "codex", "codex", "claude", "codex", "codex"] {
+        let id = world.accept_in("a").await.conversation;
+        let patch = ConversationPatch { agent: Some(agent.to_owned()), ..ConversationPatch::default() };
+        world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
+        let claim = world.claim("w").await;
+        known.push((claim.session.is_some(), claim.missed_since.map(Seq::get)));
+        let mut end = done();
+        let session = Session { id: agent.to_owned(), host: HostId::new("host") };
+        end.attempt.session = SessionChange::Set { agent: agent.to_owned(), session };
+        end.attempt.effects.events = vec![world.event("done")];
+        world.store().finish(claim.lease, end, world.now()).await.unwrap();
+    }
+    // Each turn has two events.
+    let expected =
+        [(false, None), (true, None), (false, None), (true, None), (true, Some(4)), (true, Some(8)), (true, None)];
+    assert_eq!(known, expected);
 }
 
 fn usage(cost_micros: u64) -> UsageEntry {

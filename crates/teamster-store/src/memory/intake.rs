@@ -50,6 +50,7 @@ impl IntakeStore for MemoryStore {
                     Ok(CancelOutcome::Aborted)
                 }
                 (TurnState::Running, lead) => {
+                    state.turn_mut(id)?.abort_requested = true;
                     state.turn_mut(lead.unwrap_or(id))?.abort_requested = true;
                     Ok(CancelOutcome::Requested)
                 }
@@ -73,7 +74,9 @@ impl IntakeStore for MemoryStore {
             turn.state = TurnState::Queued;
             turn.attempts = 0;
             turn.progress = Progress::Nothing;
+            turn.ran_tools = false;
             turn.joined = None;
+            turn.taken = false;
             turn.not_before = now;
             turn.abort_requested = false;
             turn.result = None;
@@ -136,7 +139,9 @@ impl State {
             state: TurnState::Queued,
             attempts: 0,
             progress: Progress::Nothing,
+            ran_tools: false,
             joined: None,
+            taken: false,
             not_before: now,
             abort_requested: false,
             result: None,

@@ -6,7 +6,9 @@ use super::MemoryStore;
 use super::state::{Key, check_limit, page};
 use crate::error::{Result, StoreError};
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
-use crate::records::{EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn, TurnState};
+use crate::records::{
+    Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn, TurnState,
+};
 use crate::store::LogStore;
 
 #[async_trait]
@@ -57,6 +59,14 @@ impl LogStore for MemoryStore {
             }
             let events = room.events.range(after.next()..).take(limit).map(|(_, event)| event.clone()).collect();
             Ok(EventPage { events, last_seq: room.last_seq })
+        })
+    }
+
+    async fn messages_before(&self, conversation: ConversationId, before: Seq, limit: u32) -> Result<Vec<Event>> {
+        self.with(|state| {
+            let limit = check_limit(limit)?;
+            let events = state.room(conversation)?.events.range(..before).rev().map(|(_, event)| event);
+            Ok(events.filter(|event| MESSAGE_EVENTS.contains(&event.kind.as_str())).take(limit).cloned().collect())
         })
     }
 

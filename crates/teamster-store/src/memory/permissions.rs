@@ -1,5 +1,7 @@
 //! Permission requests in the model.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use super::MemoryStore;
@@ -40,7 +42,7 @@ impl PermissionStore for MemoryStore {
 
     async fn answer_permission(&self, answer: Answer, now: Timestamp) -> Result<AnswerOutcome> {
         self.with(|state| {
-            let Answer { id, decision, by, message, event } = answer;
+            let Answer { id, decision, by, message, effects } = answer;
             let key = state.permission_key(id);
             let permission = key.and_then(|key| state.permissions.get(&key)).cloned();
             let (Some(key), Some(mut permission)) = (key, permission) else {
@@ -54,9 +56,10 @@ impl PermissionStore for MemoryStore {
             if permission.deadline <= now || !is_live {
                 return Ok(AnswerOutcome::Expired(permission));
             }
+            state.check_deliveries(&effects.deliveries)?;
             permission.closing = Some(Closing { outcome: decision.outcome(), by: Some(by), message, at: now });
             state.permissions.insert(key, permission.clone());
-            state.append_events(permission.conversation, vec![event])?;
+            state.apply(permission.conversation, effects, now)?;
             Ok(AnswerOutcome::Applied(permission))
         })
     }
@@ -69,6 +72,7 @@ impl PermissionStore for MemoryStore {
     ) -> Result<Vec<PermissionId>> {
         self.with(|state| {
             state.check_lease(lease)?;
+            state.check_closings(lease, &closings, &Effects::default())?;
             state.close(lease, closings, now)
         })
     }
@@ -91,6 +95,18 @@ impl PermissionStore for MemoryStore {
 }
 
 impl State {
+    /// Checks that the deliveries of closings, and those of the effects after them, can be added.
+    pub(super) fn check_closings(&self, lease: Lease, closings: &[PermissionClosing], after: &Effects) -> Result<()> {
+        let mut closed = BTreeSet::new();
+        let is_open = |id: PermissionId| {
+            self.permissions.values().any(|one| one.id == id && one.turn == lease.turn && one.closing.is_none())
+        };
+        let applied = closings.iter().filter(|closing| is_open(closing.id) && closed.insert(closing.id));
+        let deliveries: Vec<_> =
+            applied.flat_map(|closing| &closing.effects.deliveries).chain(&after.deliveries).collect();
+        self.check_deliveries(deliveries)
+    }
+
     /// Closes open requests of the running turn, and returns them.
     pub(super) fn close(
         &mut self,
@@ -99,13 +115,13 @@ impl State {
         now: Timestamp,
     ) -> Result<Vec<PermissionId>> {
         let mut closed = Vec::new();
-        for PermissionClosing { id, outcome, event } in closings {
+        for PermissionClosing { id, outcome, effects } in closings {
             let open = self.permissions.values_mut();
             let mut open = open.filter(|one| one.id == id && one.turn == lease.turn && one.closing.is_none());
             let Some(permission) = open.next() else { continue };
             permission.closing = Some(Closing { outcome, by: None, message: None, at: now });
             closed.push(id);
-            self.append_events(lease.conversation, event.into_iter().collect())?;
+            self.apply(lease.conversation, effects, now)?;
         }
         Ok(closed)
     }

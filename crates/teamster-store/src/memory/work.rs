@@ -10,8 +10,8 @@ use super::state::{Held, Room, State};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{ConversationId, Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, FAIR_SHARE, Finish, HandBack, HandBackKind, Lease,
-    PermissionOutcome, Progress, Renewal, SessionChange, TurnState, Usage, UsageEntry,
+    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, FAIR_SHARE, Finish, HandBack, HandBackKind,
+    JoinedOutcome, Lease, PermissionOutcome, Progress, Renewal, SessionChange, Turn, TurnState, Usage, UsageEntry,
 };
 use crate::store::WorkStore;
 
@@ -75,6 +75,7 @@ impl WorkStore for MemoryStore {
             state.check_deliveries(&effects.deliveries)?;
             let turn = state.turn_mut(lease.turn)?;
             turn.progress = turn.progress.max(progress);
+            turn.ran_tools |= progress == Progress::Tools;
             state.apply(lease.conversation, effects, now)
         })
     }
@@ -94,6 +95,36 @@ impl WorkStore for MemoryStore {
             turn.state = TurnState::Running;
             turn.joined = Some(lease.turn);
             turn.started_at = turn.started_at.or(Some(now));
+            state.apply(lease.conversation, effects, now)?;
+            Ok(())
+        })
+    }
+
+    async fn resolve_joined(
+        &self,
+        lease: Lease,
+        id: TurnId,
+        outcome: JoinedOutcome,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.with(|state| {
+            state.check_lease(lease)?;
+            state.check_deliveries(&effects.deliveries)?;
+            let turn = state.turn_mut(id)?;
+            if turn.joined != Some(lease.turn) || turn.state != TurnState::Running {
+                let (state, required) = (turn.state.name(), "sent into the running turn");
+                return Err(StoreError::WrongState { entity: Entity::Turn, id: id.to_string(), state, required });
+            }
+            match outcome {
+                JoinedOutcome::Taken => turn.taken = true,
+                JoinedOutcome::Waits => turn.wait_again(),
+                JoinedOutcome::Failed(code) => {
+                    turn.state = TurnState::Failed;
+                    turn.error_code = Some(code);
+                    turn.ended_at = Some(now);
+                }
+            }
             state.apply(lease.conversation, effects, now)?;
             Ok(())
         })
@@ -126,8 +157,9 @@ impl WorkStore for MemoryStore {
     async fn finish(&self, lease: Lease, finish: Finish, now: Timestamp) -> Result<()> {
         self.with(|state| {
             state.check_lease(lease)?;
-            state.check_deliveries(&finish.attempt.effects.deliveries)?;
+            state.check_closings(lease, &finish.attempt.closings, &finish.attempt.effects)?;
             let Finish { state: end, result, error_code, attempt } = finish;
+            state.release_joined(lease.turn)?;
             for joined in state.joined(lease.turn) {
                 let turn = state.turn_mut(joined)?;
                 turn.state = end.turn_state();
@@ -146,11 +178,9 @@ impl WorkStore for MemoryStore {
     async fn hand_back(&self, lease: Lease, hand_back: HandBack, now: Timestamp) -> Result<()> {
         self.with(|state| {
             state.check_lease(lease)?;
-            state.check_deliveries(&hand_back.attempt.effects.deliveries)?;
+            state.check_closings(lease, &hand_back.attempt.closings, &hand_back.attempt.effects)?;
             for joined in state.joined(lease.turn) {
-                let turn = state.turn_mut(joined)?;
-                turn.state = TurnState::Queued;
-                turn.joined = None;
+                state.turn_mut(joined)?.wait_again();
             }
             let turn = state.turn_mut(lease.turn)?;
             turn.state = TurnState::Queued;
@@ -161,6 +191,15 @@ impl WorkStore for MemoryStore {
             }
             state.end_attempt(lease, hand_back.attempt, now)
         })
+    }
+}
+
+impl Turn {
+    /// Lets a turn that has joined another one wait for its own run.
+    fn wait_again(&mut self) {
+        self.state = TurnState::Queued;
+        self.joined = None;
+        self.taken = false;
     }
 }
 
@@ -197,7 +236,7 @@ impl State {
         let is_same_chat =
             |other: &Room| other.address.channel == room.address.channel && other.address.chat == room.address.chat;
         let of_chat = self.held(now).filter(|(other, _)| is_same_chat(other)).count();
-        let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|session| session.host != request.host);
+        let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|(session, _)| session.host != request.host);
         of_chat < usize::try_from(request.max_running_per_chat).unwrap_or(usize::MAX)
             && !(is_elsewhere && now < ready_at.after(request.affinity))
     }
@@ -214,8 +253,11 @@ impl State {
         room.epoch = room.epoch.next();
         room.held = Some(Held { worker: request.worker, until: expires_at, turn });
         let lease = Lease { conversation: id, turn, epoch: room.epoch };
-        let session = room.sessions.get(&room.agent).cloned();
+        let (session, used) = room.sessions.get(&room.agent).cloned().unzip();
+        let last = room.sessions.values().map(|(_, used)| *used).max();
+        let missed_since = used.filter(|used| last.is_some_and(|last| last > *used));
         self.turn_mut(turn)?.state = TurnState::Running;
+        self.release_joined(turn)?;
         let open = self.permissions.values().filter(|one| one.turn == turn && one.closing.is_none());
         Ok(Claim {
             lease,
@@ -223,6 +265,7 @@ impl State {
             conversation: self.conversation(id, now)?,
             turn: self.turn(turn)?.clone(),
             session,
+            missed_since,
             interrupted,
             open_permissions: open.cloned().collect(),
             joined: self.joined(turn),
@@ -254,6 +297,17 @@ impl State {
         joined.into_iter().map(|(_, id)| id).collect()
     }
 
+    /// Lets the turns wait again whose messages the agent has not taken.
+    fn release_joined(&mut self, lead: TurnId) -> Result<()> {
+        for joined in self.joined(lead) {
+            let turn = self.turn_mut(joined)?;
+            if !turn.taken {
+                turn.wait_again();
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the attempt of a running turn and releases its conversation.
     fn end_attempt(&mut self, lease: Lease, attempt: AttemptEnd, now: Timestamp) -> Result<()> {
         let AttemptEnd { session, usage, closings, effects } = attempt;
@@ -264,15 +318,15 @@ impl State {
             self.add_usage(lease, entry)?;
         }
         self.settle(lease.turn, cost);
+        let last = self.apply(lease.conversation, effects, now)?;
         let room = self.room_mut(lease.conversation)?;
         match session {
             SessionChange::Keep => {}
-            SessionChange::Set { agent, session } => _ = room.sessions.insert(agent, session),
+            SessionChange::Set { agent, session } => _ = room.sessions.insert(agent, (session, last)),
             SessionChange::Clear { agent } => _ = room.sessions.remove(&agent),
         }
         room.held = None;
         room.free_since = now;
-        self.apply(lease.conversation, effects, now)?;
         Ok(())
     }
 

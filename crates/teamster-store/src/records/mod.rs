@@ -24,7 +24,7 @@ pub use message::{
     Accepted, AcceptedTurn, EditOutcome, IdempotencyKey, Message, MessageEdit, MessageMode, NewMessage, QueueLimits,
     Target,
 };
-pub use page::{Effects, Event, EventPage, FeedEvent, FeedPage, NewEvent, Page, PageRequest};
+pub use page::{Effects, Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, NewEvent, Page, PageRequest};
 pub use permission::{
     Answer, AnswerOutcome, Closing, Decision, NewPermission, Permission, PermissionClosing, PermissionFilter,
     PermissionOutcome,
@@ -35,4 +35,7 @@ pub use usage::{
     BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,
     UsageRow,
 };
-pub use work::{AttemptEnd, Claim, ClaimRequest, FAIR_SHARE, Finish, HandBack, HandBackKind, Lease, Renewal, SessionChange};
+pub use work::{
+    AttemptEnd, Claim, ClaimRequest, FAIR_SHARE, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Renewal,
+    SessionChange,
+};

@@ -1,6 +1,6 @@
 //! Permission requests.
 
-use super::page::NewEvent;
+use super::page::Effects;
 use crate::ids::{ConversationId, Epoch, Json, PermissionId, Timestamp, TurnId};
 
 /// A permission request of an agent.
@@ -98,8 +98,8 @@ pub struct Answer {
     pub by: String,
     /// A message for the agent.
     pub message: Option<String>,
-    /// The event `permission_answered`. It is appended only if the answer is applied.
-    pub event: NewEvent,
+    /// The event `permission_answered`, and what the chat shows. They are added only if the answer is applied.
+    pub effects: Effects,
 }
 
 /// The outcome of an answer.
@@ -120,8 +120,8 @@ pub struct PermissionClosing {
     pub id: PermissionId,
     /// Why.
     pub outcome: PermissionOutcome,
-    /// An event for the log. It is appended only if the request was open.
-    pub event: Option<NewEvent>,
+    /// The event for the log, and what the chat shows. They are added only if the request was open.
+    pub effects: Effects,
 }
 
 /// Which permission requests are listed.

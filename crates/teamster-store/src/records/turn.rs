@@ -19,8 +19,12 @@ pub struct Turn {
     pub attempts: u32,
     /// What the last attempt has done.
     pub progress: Progress,
-    /// The running turn into which its message went. It ends together with that turn.
+    /// An attempt has called a tool since the turn was queued by a caller.
+    pub ran_tools: bool,
+    /// The running turn into which its message is sent.
     pub joined: Option<TurnId>,
+    /// The agent has its message, so that it ends together with the turn that it has joined.
+    pub taken: bool,
     /// It does not start before this time.
     pub not_before: Timestamp,
     /// A caller has requested its abort.

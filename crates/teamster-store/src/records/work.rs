@@ -7,7 +7,7 @@ use super::page::Effects;
 use super::permission::{Permission, PermissionClosing};
 use super::turn::{EndState, Turn};
 use super::usage::UsageEntry;
-use crate::ids::{ConversationId, Epoch, HostId, Json, Timestamp, TurnId, WorkerId};
+use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, TurnId, WorkerId};
 
 /// An author with this many running turns waits behind all others: a claim takes its next conversation only if no other author
 /// has one.
@@ -54,12 +54,25 @@ pub struct Claim {
     pub turn: Turn,
     /// The agent's session.
     pub session: Option<Session>,
+    /// Another agent has worked in the conversation since the session was used: it does not know what follows this event.
+    pub missed_since: Option<Seq>,
     /// Whether the turn ran when the lease of its last worker expired.
     pub interrupted: bool,
     /// Permission requests that the last worker has left open. Close them: their agent process is gone.
     pub open_permissions: Vec<Permission>,
-    /// Turns whose messages went into this turn.
+    /// Turns whose messages the agent has taken into this turn.
     pub joined: Vec<TurnId>,
+}
+
+/// What became of a message that was sent into the running turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JoinedOutcome {
+    /// The agent has it. Its turn ends together with the running one.
+    Taken,
+    /// The agent does not have it. Its turn waits again.
+    Waits,
+    /// It had an effect and was stopped, so that it must not run again. Its turn has failed with this code.
+    Failed(String),
 }
 
 /// The outcome of a renewal.

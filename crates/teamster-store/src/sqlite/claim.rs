@@ -6,10 +6,11 @@ use rusqlite::{Connection, named_params, params};
 
 use super::effects::check_lease;
 use super::failure::{Failure, Outcome};
+use super::finish::release_joined;
 use super::query::{all, first, run, value};
 use super::rows::{PERMISSIONS, find_conversation, find_turn, permission};
 use crate::error::StoreError;
-use crate::ids::{ConversationId, Epoch, Timestamp, TurnId, WorkerId};
+use crate::ids::{ConversationId, Epoch, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{Claim, ClaimRequest, FAIR_SHARE, Lease, Renewal, Session};
 
 /// Claims the conversation that has waited longest.
@@ -38,10 +39,15 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
     let params = named_params! { ":worker": request.worker, ":until": expires_at, ":turn": turn, ":key": key };
     let epoch: Epoch = db.prepare_cached(sql)?.query_row(params, |row| row.get(0))?;
     run(db, "UPDATE turn SET state = 1 WHERE id = ?1", [turn])?;
+    release_joined(db, turn)?;
     let conversation = find_conversation(db, id, now)?;
-    let sql = "SELECT id, host FROM session WHERE conversation = ?1 AND agent = ?2";
-    let session =
-        first(db, sql, params![key, conversation.agent], |row| Ok(Session { id: row.get(0)?, host: row.get(1)? }))?;
+    let sql = "SELECT id, host, CASE WHEN EXISTS (SELECT 1 FROM session AS other
+            WHERE other.conversation = session.conversation AND other.seen > session.seen) THEN seen END
+        FROM session WHERE conversation = ?1 AND agent = ?2";
+    let session = first(db, sql, params![key, conversation.agent], |row| {
+        Ok((Session { id: row.get(0)?, host: row.get(1)? }, row.get(2)?))
+    })?;
+    let (session, missed_since): (_, Option<Option<Seq>>) = session.unzip();
     let open = format!("{PERMISSIONS} WHERE turn.id = ?1 AND outcome IS NULL ORDER BY permission.key");
     let joined = "SELECT id FROM turn WHERE joined = ?1 AND state = 1 ORDER BY key";
     Ok(Some(Claim {
@@ -50,6 +56,7 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
         conversation,
         turn: find_turn(db, turn)?,
         session,
+        missed_since: missed_since.flatten(),
         interrupted: interrupted.is_some(),
         open_permissions: all(db, &open, [turn], permission)?,
         joined: all(db, joined, [turn], |row| row.get(0))?,

@@ -8,14 +8,19 @@ use super::permissions::{close, close_rest};
 use super::query::{first, run};
 use super::rows::{find_turn, usage};
 use super::values::integer;
-use crate::ids::Timestamp;
-use crate::records::{AttemptEnd, Finish, HandBack, HandBackKind, Lease, PermissionOutcome, SessionChange, UsageEntry};
+use crate::error::{Entity, StoreError};
+use crate::ids::{Timestamp, TurnId};
+use crate::records::{
+    AttemptEnd, Effects, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, PermissionOutcome, SessionChange,
+    TurnState, UsageEntry,
+};
 
 /// Ends the running turn and releases the conversation.
 pub(super) fn finish(db: &Connection, lease: Lease, finish: Finish, now: Timestamp) -> Outcome<()> {
     let held = check_lease(db, lease)?;
     let Finish { state, result, error_code, attempt } = finish;
     let state = state.turn_state();
+    release_joined(db, lease.turn)?;
     let joined = "UPDATE turn SET state = ?2, error_code = ?3, ended_at = ?4 WHERE joined = ?1 AND state = 1";
     run(db, joined, params![lease.turn, state, error_code, now])?;
     let lead = "UPDATE turn SET state = ?2, error_code = ?3, ended_at = ?4, result = ?5 WHERE key = ?1";
@@ -23,10 +28,45 @@ pub(super) fn finish(db: &Connection, lease: Lease, finish: Finish, now: Timesta
     end_attempt(db, held, lease, attempt, now)
 }
 
+/// Records what became of the message of a turn that has joined the running turn.
+pub(super) fn resolve_joined(
+    db: &Connection,
+    lease: Lease,
+    id: TurnId,
+    outcome: JoinedOutcome,
+    effects: Effects,
+    now: Timestamp,
+) -> Outcome<()> {
+    let held = check_lease(db, lease)?;
+    let turn = find_turn(db, id)?;
+    if turn.joined != Some(lease.turn) || turn.state != TurnState::Running {
+        let (state, required) = (turn.state.name(), "sent into the running turn");
+        return Err(StoreError::WrongState { entity: Entity::Turn, id: id.to_string(), state, required }.into());
+    }
+    match outcome {
+        JoinedOutcome::Taken => run(db, "UPDATE turn SET taken = 1 WHERE id = ?1", [id])?,
+        JoinedOutcome::Waits => run(db, "UPDATE turn SET state = 0, joined = NULL, taken = 0 WHERE id = ?1", [id])?,
+        JoinedOutcome::Failed(code) => {
+            let sql = "UPDATE turn SET state = 3, error_code = ?2, ended_at = ?3 WHERE id = ?1";
+            run(db, sql, params![id, code, now])?
+        }
+    };
+    refresh_ready(db, held.conversation)?;
+    apply(db, held.conversation, effects, now)?;
+    Ok(())
+}
+
+/// Lets the turns wait again whose messages the agent has not taken into a turn. The conversation is held or released after.
+pub(super) fn release_joined(db: &Connection, lead: TurnId) -> Outcome<()> {
+    let sql = "UPDATE turn SET state = 0, joined = NULL WHERE joined = ?1 AND state = 1 AND taken = 0";
+    run(db, sql, [lead])?;
+    Ok(())
+}
+
 /// Puts the running turn back into its queue and releases the conversation.
 pub(super) fn hand_back(db: &Connection, lease: Lease, hand_back: HandBack, now: Timestamp) -> Outcome<()> {
     let held = check_lease(db, lease)?;
-    run(db, "UPDATE turn SET state = 0, joined = NULL WHERE joined = ?1 AND state = 1", [lease.turn])?;
+    run(db, "UPDATE turn SET state = 0, joined = NULL, taken = 0 WHERE joined = ?1 AND state = 1", [lease.turn])?;
     run(db, "UPDATE turn SET state = 0 WHERE key = ?1", [held.turn])?;
     match hand_back.kind {
         HandBackKind::Retry(at) => run(db, "UPDATE turn SET not_before = ?2 WHERE key = ?1", params![held.turn, at])?,
@@ -50,22 +90,23 @@ fn end_attempt(db: &Connection, held: Held, lease: Lease, attempt: AttemptEnd, n
         add_usage(db, held, lease, entry)?;
     }
     settle(db, held.turn, cost)?;
+    let sql = "UPDATE conversation SET worker = NULL, lease_until = NULL, running_turn = NULL, free_since = ?2
+        WHERE key = ?1";
+    run(db, sql, params![held.conversation, now])?;
+    refresh_ready(db, held.conversation)?;
+    let last = apply(db, held.conversation, effects, now)?;
     match session {
         SessionChange::Keep => {}
         SessionChange::Set { agent, session } => {
-            let sql = "INSERT OR REPLACE INTO session (conversation, agent, id, host) VALUES (?1, ?2, ?3, ?4)";
-            run(db, sql, params![held.conversation, agent, session.id, session.host])?;
+            let sql =
+                "INSERT OR REPLACE INTO session (conversation, agent, id, host, seen) VALUES (?1, ?2, ?3, ?4, ?5)";
+            run(db, sql, params![held.conversation, agent, session.id, session.host, last])?;
         }
         SessionChange::Clear { agent } => {
             let sql = "DELETE FROM session WHERE conversation = ?1 AND agent = ?2";
             run(db, sql, params![held.conversation, agent])?;
         }
     }
-    let sql = "UPDATE conversation SET worker = NULL, lease_until = NULL, running_turn = NULL, free_since = ?2
-        WHERE key = ?1";
-    run(db, sql, params![held.conversation, now])?;
-    refresh_ready(db, held.conversation)?;
-    apply(db, held.conversation, effects, now)?;
     Ok(())
 }
 

@@ -57,8 +57,8 @@ impl IntakeStore for SqliteStore {
                 return Err(StoreError::WrongState { entity: Entity::Turn, id: id.to_string(), state, required }.into());
             }
             let (conversation, key) = turn_keys(db, id)?;
-            let sql = "UPDATE turn SET state = 0, attempts = 0, progress = 0, joined = NULL, not_before = ?2,
-                    abort_requested = 0, result = NULL, error_code = NULL, started_at = NULL, ended_at = NULL
+            let sql = "UPDATE turn SET state = 0, attempts = 0, progress = 0, ran_tools = 0, joined = NULL, taken = 0,
+                    not_before = ?2, abort_requested = 0, result = NULL, error_code = NULL, started_at = NULL, ended_at = NULL
                 WHERE key = ?1";
             run(db, sql, params![key, now])?;
             refresh_ready(db, conversation)?;
@@ -80,7 +80,9 @@ fn cancel(db: &Connection, id: TurnId, effects: Effects, now: Timestamp) -> Outc
             Ok(CancelOutcome::Aborted)
         }
         TurnState::Running => {
-            run(db, "UPDATE turn SET abort_requested = 1 WHERE id = ?1", [turn.joined.unwrap_or(id)])?;
+            // Should the agent not take it, it must not start later.
+            let lead = turn.joined.unwrap_or(id);
+            run(db, "UPDATE turn SET abort_requested = 1 WHERE id IN (?1, ?2)", [id, lead])?;
             Ok(CancelOutcome::Requested)
         }
         ended => Ok(CancelOutcome::Ended(ended)),

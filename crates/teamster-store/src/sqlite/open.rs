@@ -15,7 +15,7 @@ use crate::error::{Result, StoreError};
 const APPLICATION_ID: i32 = 0x546d_5374;
 
 /// The schemas in order. A release that changes the schema adds one; it never changes an earlier one.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The size of a page of the file.
 const PAGE_BYTES: u64 = 4096;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, named_params, params};
 
 use super::SqliteStore;
-use super::effects::{Held, append_events, apply, check_lease};
+use super::effects::{Held, apply, check_lease};
 use super::failure::Outcome;
 use super::query::{all, check_limit, first, key_of, page, run};
 use super::rows::{PERMISSIONS, conversation_key, permission};
@@ -41,7 +41,7 @@ impl PermissionStore for SqliteStore {
 
     async fn answer_permission(&self, answer: Answer, now: Timestamp) -> Result<AnswerOutcome> {
         self.write(move |db| {
-            let Answer { id, decision, by, message, event } = answer;
+            let Answer { id, decision, by, message, effects } = answer;
             let permission = find(db, id)?;
             if permission.closing.is_some() {
                 return Ok(AnswerOutcome::Closed(permission));
@@ -54,7 +54,7 @@ impl PermissionStore for SqliteStore {
             }
             let sql = "UPDATE permission SET outcome = ?2, closed_by = ?3, message = ?4, closed_at = ?5 WHERE id = ?1";
             run(db, sql, params![id, decision.outcome(), by, message, now])?;
-            append_events(db, conversation_key(db, permission.conversation)?, vec![event])?;
+            apply(db, conversation_key(db, permission.conversation)?, effects, now)?;
             Ok(AnswerOutcome::Applied(find(db, id)?))
         })
         .await
@@ -107,11 +107,11 @@ pub(super) fn close(
     now: Timestamp,
 ) -> Outcome<Vec<PermissionId>> {
     let mut closed = Vec::new();
-    for PermissionClosing { id, outcome, event } in closings {
+    for PermissionClosing { id, outcome, effects } in closings {
         let sql = "UPDATE permission SET outcome = ?3, closed_at = ?4 WHERE id = ?1 AND turn = ?2 AND outcome IS NULL";
         if run(db, sql, params![id, held.turn, outcome, now])? == 1 {
             closed.push(id);
-            append_events(db, held.conversation, event.into_iter().collect())?;
+            apply(db, held.conversation, effects, now)?;
         }
     }
     Ok(closed)

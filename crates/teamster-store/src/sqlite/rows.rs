@@ -67,7 +67,7 @@ pub(super) fn conversation_key(db: &Connection, id: ConversationId) -> Outcome<i
 /// Selects turns.
 pub(super) const TURNS: &str = "
     SELECT turn.key, turn.id, conversation.id AS conversation, message, author, text, details, mode, accepted_at, state,
-        attempts, progress, joined, not_before, abort_requested, result, error_code, input_tokens, output_tokens,
+        attempts, progress, ran_tools, joined, taken, not_before, abort_requested, result, error_code, input_tokens, output_tokens,
         cost_micros, queued_seq, started_at, ended_at
     FROM turn JOIN conversation ON conversation.key = turn.conversation";
 
@@ -86,7 +86,9 @@ pub(super) fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
         state: row.get("state")?,
         attempts: row.get("attempts")?,
         progress: row.get("progress")?,
+        ran_tools: row.get("ran_tools")?,
         joined: row.get("joined")?,
+        taken: row.get("taken")?,
         not_before: row.get("not_before")?,
         abort_requested: row.get("abort_requested")?,
         result: row.get("result")?,

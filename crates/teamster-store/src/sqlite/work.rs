@@ -9,14 +9,14 @@ use super::SqliteStore;
 use super::claim::{claim, expire_leases, renew};
 use super::effects::{Held, apply, check_lease, refresh_ready};
 use super::failure::Outcome;
-use super::finish::{finish, hand_back};
+use super::finish::{finish, hand_back, resolve_joined};
 use super::query::{first, run, value};
 use super::values::{integer, unsigned};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    BudgetDecision, BudgetLimit, BudgetStatus, Claim, ClaimRequest, Effects, Finish, HandBack, Lease, Progress,
-    Renewal, TurnState,
+    BudgetDecision, BudgetLimit, BudgetStatus, Claim, ClaimRequest, Effects, Finish, HandBack, JoinedOutcome, Lease,
+    Progress, Renewal, TurnState,
 };
 use crate::store::WorkStore;
 
@@ -49,7 +49,9 @@ impl WorkStore for SqliteStore {
     async fn append(&self, lease: Lease, progress: Progress, effects: Effects, now: Timestamp) -> Result<Seq> {
         self.write(move |db| {
             let held = check_lease(db, lease)?;
-            run(db, "UPDATE turn SET progress = ?2 WHERE key = ?1 AND progress < ?2", params![held.turn, progress])?;
+            let sql =
+                "UPDATE turn SET progress = ?2, ran_tools = max(ran_tools, ?2 = 2) WHERE key = ?1 AND progress < ?2";
+            run(db, sql, params![held.turn, progress])?;
             apply(db, held.conversation, effects, now)
         })
         .await
@@ -73,6 +75,17 @@ impl WorkStore for SqliteStore {
             Ok(())
         })
         .await
+    }
+
+    async fn resolve_joined(
+        &self,
+        lease: Lease,
+        turn: TurnId,
+        outcome: JoinedOutcome,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.write(move |db| resolve_joined(db, lease, turn, outcome, effects, now)).await
     }
 
     async fn reserve_budget(

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::ids::{ConversationId, FeedCursor, Seq, Timestamp, TurnId};
 use crate::records::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, EventPage, FeedPage, Fork,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, EventPage, FeedPage, Fork,
     NewConversation, Page, PageRequest, Turn,
 };
 
@@ -85,6 +85,10 @@ pub trait LogStore: Send + Sync {
     ///
     /// Fails with `EventsPruned` if the next event is deleted.
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage>;
+
+    /// Reads the events with the types [`MESSAGE_EVENTS`](crate::MESSAGE_EVENTS) before an event number, the newest first, at most `limit`. Deleted
+    /// events are left out.
+    async fn messages_before(&self, conversation: ConversationId, before: Seq, limit: u32) -> Result<Vec<Event>>;
 
     /// Reads the events of all conversations after a position. `None` is the start.
     ///

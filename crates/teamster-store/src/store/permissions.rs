@@ -21,7 +21,7 @@ pub trait PermissionStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Permission>;
 
-    /// Answers a request once. The event is appended only if the answer is applied.
+    /// Answers a request once. The effects are added only if the answer is applied.
     async fn answer_permission(&self, answer: Answer, now: Timestamp) -> Result<AnswerOutcome>;
 
     /// Closes requests of the running turn without a person, and returns those that were open.

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::ids::{Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, Finish, HandBack, Lease, Progress, Renewal,
+    BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, Finish, HandBack, JoinedOutcome, Lease, Progress,
+    Renewal,
 };
 
 /// Claims conversations and runs their turns.
@@ -37,10 +38,23 @@ pub trait WorkStore: Send + Sync {
     /// Appends to the log, and returns the number of the last event.
     async fn append(&self, lease: Lease, progress: Progress, effects: Effects, now: Timestamp) -> Result<Seq>;
 
-    /// Records that the message of a waiting turn went into the running turn. Both turns end together.
+    /// Records that the message of a waiting turn is being sent into the running turn.
     ///
-    /// Fails with `WrongState` if the turn does not wait.
+    /// Until the agent has taken it ([`resolve_joined`](Self::resolve_joined)), the end of the running turn, or the claim after
+    /// the death of its worker, lets the turn wait again. Fails with `WrongState` if the turn does not wait.
     async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()>;
+
+    /// Records what became of the message of a turn that has joined the running turn.
+    ///
+    /// Fails with `WrongState` if the turn has not joined it.
+    async fn resolve_joined(
+        &self,
+        lease: Lease,
+        turn: TurnId,
+        outcome: JoinedOutcome,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<()>;
 
     /// Reserves a part of each budget for the running turn, or of none. An earlier reservation of the turn is replaced.
     async fn reserve_budget(
@@ -51,7 +65,7 @@ pub trait WorkStore: Send + Sync {
         now: Timestamp,
     ) -> Result<BudgetDecision>;
 
-    /// Ends the running turn and releases the conversation.
+    /// Ends the running turn, together with those whose messages the agent has taken, and releases the conversation.
     async fn finish(&self, lease: Lease, finish: Finish, now: Timestamp) -> Result<()>;
 
     /// Puts the running turn back into its queue and releases the conversation. Joined turns wait for their own turn again.

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use teamster::{Runtime, Session, WarmPoolConfig};
+use teamster::{HostLease, LeaseTime, Runtime, Session, WarmPoolConfig};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{LONG, TestEnv, bounded, is_alive, rest_of, wait_until};
@@ -124,6 +124,18 @@ async fn an_idle_process_that_is_too_old_or_too_large_is_closed() {
         wait_until_dead(&env, beside(&answers(&first).await)).await;
         close(first).await;
     }
+}
+
+#[tokio::test]
+async fn idle_processes_die_with_the_lease_of_the_host() {
+    let lease = HostLease::new().unwrap();
+    lease.renew(LeaseTime::now() + LONG);
+    let env = TestEnv::with_runtime(Runtime::builder().warm_pool(at_most(1)).host_lease(lease.clone()).build());
+    let first = open(&env, &agent(&env), "a");
+    env.pid(beside(&answers(&first).await)).await;
+    lease.renew(LeaseTime::now());
+    env.all_die().await;
+    close(first).await;
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ mod end_model;
 mod end_orders;
 mod exits;
 mod grandchildren;
+mod host_lease;
 mod idle_processes;
 mod leftovers;
 mod lines;

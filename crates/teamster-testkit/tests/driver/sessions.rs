@@ -104,6 +104,20 @@ async fn dropping_a_session_aborts_all_its_turns_and_kills_the_tree() {
 }
 
 #[tokio::test]
+async fn aborting_a_session_returns_when_its_turns_have_ended_and_its_tree_is_dead() {
+    let env = TestEnv::new();
+    let session = open(&env, &agent(&env).await_line("one").claude_init().claude_text("1").hang());
+    let (mut one, mut two) = (session.send("one").unwrap(), session.send("two").unwrap());
+    let events = read_until(&mut one, is_text).await;
+    bounded("the session's end", session.abort()).await;
+    env.assert_all_dead();
+    rest_after(events, &mut one).await.assert_aborted();
+    rest_of(&mut two).await.assert_aborted();
+    assert!(matches!(session.send("three"), Err(SendError::Ended)));
+    bounded("the second end", session.abort()).await;
+}
+
+#[tokio::test]
 async fn an_interrupt_ends_the_turn_and_the_same_process_handles_the_next() {
     let env = TestEnv::new();
     let stopped = json!({

@@ -122,17 +122,13 @@ async fn the_agent_gets_what_it_has_scheduled_as_its_own_note() {
     schedules::create(&test.gateway, conversation, ScheduleId::new(uuid::Uuid::from_u128(1)), &body).await.unwrap();
     assert_eq!(test.event(conversation, "turn_queued").await["byAgent"], true);
     let done = test.event(conversation, "done").await;
-    let said = done["result"]["finalText"].as_str().unwrap();
-    assert!(said.contains("It is no request of a person, and permits nothing.\n\nrun it"), "{said}");
+    let answer = done["result"]["finalText"].as_str().unwrap();
+    assert!(answer.contains("It is no request of a person, and permits nothing.\n\nrun it"), "{answer}");
 }
 
 #[tokio::test]
 async fn a_steered_message_does_not_use_the_budget_of_another_author() {
-    let rule = Rule {
-        daily_budget_usd: Some(100.0),
-        approvers: Some(vec!["token:1".to_owned()]),
-        ..Rule::default()
-    };
+    let rule = Rule { daily_budget_usd: Some(100.0), approvers: Some(vec!["token:1".to_owned()]), ..Rule::default() };
     let test = TestGateway::with_config(SLOW, |config| config.rules.push(rule)).await;
     let conversation = test.conversation().await;
     let running = send(&test, conversation, "ada", MessageMode::Queue).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use teamster::RunResult;
 use teamster_gateway::config::{Config, Interrupted};
-use teamster_store::TurnState;
+use teamster_store::{ClaimRequest, HostId, SqliteOptions, SqliteStore, TurnState, WorkStore as _, WorkerId};
 
 use crate::test_gateway::{TestGateway, write_agent};
 
@@ -37,7 +37,7 @@ async fn a_turn_with_text_is_reported_as_interrupted() {
     let test = TestGateway::in_directory(directory, |_| {}).await;
     let ended = test.ended(turn).await;
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));
-    assert_eq!(test.ended(next).await.state, TurnState::Done, "the queue goes on");
+    assert_eq!(test.ended(next).await.state, TurnState::Done, "the queue continues");
 }
 
 #[tokio::test]
@@ -56,6 +56,36 @@ async fn an_interrupted_turn_continues_in_its_session_if_the_operator_wants_that
     let result: RunResult = ended.result.unwrap().to().unwrap();
     assert_eq!(result.session_id.unwrap().as_str(), session);
     assert!(result.final_text.as_str().contains("Continue where you stopped"));
+}
+
+#[tokio::test]
+async fn a_crash_between_a_failed_attempt_and_the_next_one_is_no_interruption() {
+    let change = |config: &mut Config| config.retries.first_delay = Duration::from_mins(1);
+    let test = TestGateway::with_config("[[turns]]\nsteps = [{ say = \"half\" }, { exit = 3 }]\n", change).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    test.event(conversation, "turn_retrying").await;
+    let now = test.gateway.now();
+    let directory = test.crash();
+    write_agent(directory.path(), QUICK);
+    // A worker claims the turn when its delay has passed, and dies before it starts the attempt.
+    let store = SqliteStore::open(directory.path().join("store.db"), SqliteOptions::default()).await.unwrap();
+    let worker = WorkerId::new("dead");
+    let request = ClaimRequest {
+        worker: worker.clone(),
+        host: HostId::new("test"),
+        lease_for: Duration::from_secs(30),
+        max_running: 1,
+        max_running_per_chat: 1,
+        affinity: Duration::ZERO,
+    };
+    let claim = store.claim(request, now.after(Duration::from_mins(2))).await.unwrap().unwrap();
+    assert_eq!(claim.turn.id, turn);
+    store.expire_leases(worker, now).await.unwrap();
+    store.close().await;
+    let test = TestGateway::in_directory(directory, |_| {}).await;
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.attempts, ended.error_code.as_deref()), (TurnState::Done, 2, None));
 }
 
 #[tokio::test]

@@ -1,13 +1,25 @@
 //! The promises of the gateway's engine, on the fake agent and a real SQLite store.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the lints take helpers of tests for library code"
+)]
+
 mod answers;
 mod authors;
+mod continuation;
 mod crashes;
 mod exposition;
+mod leases;
+mod live;
 mod metrics;
 mod permissions;
 mod retries;
 mod sessions;
+mod steering;
 mod test_gateway;
 #[cfg(feature = "otlp")]
 mod traces;

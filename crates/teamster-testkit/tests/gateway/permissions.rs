@@ -55,7 +55,7 @@ async fn a_stranger_cannot_answer_and_the_request_stays_open() {
 }
 
 #[tokio::test]
-async fn an_unanswered_request_times_out_and_says_so() {
+async fn an_unanswered_request_times_out_and_reports_it() {
     let test =
         TestGateway::with_config(ASK, |config| config.timing.permission_timeout = Duration::from_millis(300)).await;
     let conversation = test.conversation().await;

@@ -66,8 +66,8 @@ async fn a_silent_agent_is_stopped_by_the_deadline() {
 
 #[tokio::test]
 async fn a_flood_of_events_ends_the_turn_at_its_limit() {
-    let says = "{ run = { command = \"x\", output = \"\" } }, ".repeat(40);
-    let scenario = format!("[[turns]]\nsteps = [{says}]\n");
+    let steps = "{ run = { command = \"x\", output = \"\" } }, ".repeat(40);
+    let scenario = format!("[[turns]]\nsteps = [{steps}]\n");
     let test = TestGateway::with_config(&scenario, |config| config.limits.events_per_turn = 20).await;
     let conversation = test.conversation().await;
     let ended = test.ended(test.send(conversation, "hello").await.turn).await;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster::{Ledger, Runtime};
+use teamster::{HostLease, Ledger, Runtime};
+use teamster_channel::Channel;
 use teamster_gateway::config::Config;
 use teamster_gateway::{Clock, Gateway, IncomingMessage, MessageTarget, NewConversationRequest, Parts, Running};
 use teamster_store::{
@@ -36,8 +37,23 @@ impl TestGateway {
         Self::in_directory(directory, change).await
     }
 
+    /// Starts a gateway with these channels. Their tasks do not run.
+    pub(crate) async fn with_channels(scenario: &str, channels: Vec<Arc<dyn Channel>>) -> Self {
+        let directory = Arc::new(tempfile::tempdir().unwrap());
+        write_agent(directory.path(), scenario);
+        Self::open(directory, channels, |_| {}).await
+    }
+
     /// Starts another gateway over the same directory.
     pub(crate) async fn in_directory(directory: Arc<tempfile::TempDir>, change: impl FnOnce(&mut Config)) -> Self {
+        Self::open(directory, Vec::new(), change).await
+    }
+
+    async fn open(
+        directory: Arc<tempfile::TempDir>,
+        channels: Vec<Arc<dyn Channel>>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let path = directory.path();
         let mut config = Config::default();
         config.data_dir = path.join("data");
@@ -47,12 +63,13 @@ impl TestGateway {
         config.timing.shutdown_timeout = Duration::from_millis(200);
         change(&mut config);
         let store = SqliteStore::open(path.join("store.db"), SqliteOptions::default()).await.unwrap();
-        let runtime = Runtime::builder().ledger(Ledger::in_directory(path.join("ledger"))).build();
+        let lease = HostLease::new().unwrap();
+        let runtime = Runtime::builder().ledger(Ledger::in_directory(path.join("ledger"))).host_lease(lease).build();
         let gateway = Gateway::new(Parts {
             config,
             store: Arc::new(store),
             runtime: Arc::new(runtime),
-            channels: Vec::new(),
+            channels,
             host: HostId::new("test"),
             clock: Clock::system(),
         });

@@ -26,6 +26,9 @@ open_enum! {
         /// A signal ended the CLI before it returned a result. Find the sender: the kernel sends SIGKILL when memory
         /// is short.
         CliSignaled = "CLI_SIGNALED",
+        /// The host was stopped, or could not renew the lease under which it runs agents, so the agent was killed.
+        /// Another process may continue the work. Check that before you send it again.
+        LeaseExpired = "LEASE_EXPIRED",
         /// The vendor rejected the credentials, or there are none. Log in with the agent's own CLI, or set its key.
         /// `teamster doctor` shows which credentials it has.
         Auth = "AUTH",

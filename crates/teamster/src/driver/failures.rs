@@ -11,6 +11,12 @@ pub(super) fn deadline_exceeded(limits: &Limits) -> Failure {
     Failure::new(ErrorCode::DeadlineExceeded, text)
 }
 
+/// The keeper killed the agent because the host's lease has expired.
+pub(super) fn lease_expired() -> Failure {
+    let text = "the agent was killed: its host was stopped, or did not renew its lease in time";
+    Failure::new(ErrorCode::LeaseExpired, text)
+}
+
 /// The agent's protocol panicked.
 pub(super) fn protocol_panicked() -> Failure {
     Failure::new(ErrorCode::Protocol, "the agent's protocol panicked, and the run was ended; this is a bug in Teamster")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use teamster_agents::launch::Launch;
 use teamster_config::RestoreLog;
-use teamster_process::{Ledger, Supervisor};
+use teamster_process::{HostLease, Ledger, Supervisor};
 use teamster_types::request::{OrphanPolicy, RunRequest};
 
 use crate::agent_server::Password;
@@ -21,6 +21,8 @@ pub(crate) struct Host {
     pub(crate) environment: Environment,
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) ledger: Arc<Ledger>,
+    /// The lease under which the processes run.
+    pub(crate) lease: Option<HostLease>,
     /// The log of changes to configuration files; `None` if no directory for it is known.
     pub(crate) restore_log: Option<RestoreLog>,
     /// Our password on the server that a CLI runs.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use teamster_config::RestoreLog;
-use teamster_process::{Ledger, Supervisor};
+use teamster_process::{HostLease, Ledger, Supervisor};
 use tokio_util::task::TaskTracker;
 
 use super::Runtime;
@@ -40,6 +40,7 @@ pub struct RuntimeBuilder {
     idle_timeout: Option<Duration>,
     ledger: Option<Ledger>,
     restore_log: Option<RestoreLog>,
+    host_lease: Option<HostLease>,
     warm_pool: Option<WarmPoolConfig>,
     requires_process_control: bool,
 }
@@ -71,6 +72,19 @@ impl RuntimeBuilder {
     /// the same file must use the same log.
     pub fn restore_log(mut self, log: RestoreLog) -> Self {
         self.restore_log = Some(log);
+        self
+    }
+
+    /// Runs agents under a lease. When its deadline passes without a [renewal](HostLease::renew), every agent process is
+    /// killed, including those of idle sessions and of the warm pool, even while this process is stopped (SIGSTOP). A run
+    /// ends with the error [`LEASE_EXPIRED`](teamster_types::event::ErrorCode::LeaseExpired) then. By default there is no
+    /// lease.
+    ///
+    /// It is for hosts that may run an agent only as long as they hold a lock which expires, for example on a
+    /// conversation that another host may continue. Processes that a run keeps alive
+    /// ([`OrphanPolicy::Keep`](teamster_types::request::OrphanPolicy)) no longer belong to it.
+    pub fn host_lease(mut self, lease: HostLease) -> Self {
+        self.host_lease = Some(lease);
         self
     }
 
@@ -150,6 +164,7 @@ impl RuntimeBuilder {
             idle_timeout: self.idle_timeout,
             ledger: Arc::new(self.ledger.unwrap_or_else(Ledger::of_user)),
             restore_log: self.restore_log.or_else(restore_log_of_user),
+            host_lease: self.host_lease,
             swept: AtomicBool::new(false),
             warm_pool: self.warm_pool.map(WarmPool::new),
             requires_process_control: self.requires_process_control,

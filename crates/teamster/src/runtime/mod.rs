@@ -14,7 +14,7 @@ use teamster_agents::agent::Agent;
 use teamster_agents::rules::ToolRules;
 use teamster_config::RestoreLog;
 use teamster_process::limitations::{Limitation, limitations};
-use teamster_process::{Ledger, Supervisor};
+use teamster_process::{HostLease, Ledger, Supervisor};
 use teamster_types::event::{Warning, WarningCode};
 use teamster_types::request::{AgentInterface, ProjectTrust, RunRequest};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
@@ -72,6 +72,7 @@ pub struct Runtime {
     idle_timeout: Option<Duration>,
     ledger: Arc<Ledger>,
     restore_log: Option<RestoreLog>,
+    host_lease: Option<HostLease>,
     swept: AtomicBool,
     warm_pool: Option<Arc<WarmPool>>,
     requires_process_control: bool,
@@ -96,6 +97,11 @@ impl Runtime {
     /// Returns the log of changes to the user's configuration files. `None` if no directory for it is known.
     pub fn restore_log(&self) -> Option<&RestoreLog> {
         self.restore_log.as_ref()
+    }
+
+    /// Returns the lease under which agents run ([`RuntimeBuilder::host_lease`]).
+    pub fn host_lease(&self) -> Option<&HostLease> {
+        self.host_lease.as_ref()
     }
 
     pub(crate) fn supervisor(&self) -> &Supervisor {
@@ -249,6 +255,7 @@ impl Runtime {
             environment: inherited(&self.environment, request, agent.capabilities(), &self.registry),
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
+            lease: self.host_lease.clone(),
             restore_log: self.restore_log.clone(),
             password: Password::new().map_err(RunError::NoRandomness)?,
             agent: agent.name().to_owned(),

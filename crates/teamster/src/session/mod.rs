@@ -30,7 +30,8 @@ use crate::turns::list::{TurnOrder, Turns};
 /// A conversation with an agent, turn by turn ([`Runtime::open`](crate::Runtime::open)).
 ///
 /// Turns start in the order in which they were sent. Dropping the session aborts the running turn and kills the process
-/// tree. [`close`](Self::close) waits for the turns that were sent.
+/// tree. [`abort`](Self::abort) does the same and waits until it is done. [`close`](Self::close) waits for the turns that were
+/// sent.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -180,6 +181,13 @@ impl Session {
     /// ended.
     pub async fn close(&self) {
         self.begin_close().await;
+        self.ended.cancelled().await;
+    }
+
+    /// Aborts the running turn and the waiting ones, kills the process tree, and waits until no process of it is left.
+    pub async fn abort(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.abort.cancel();
         self.ended.cancelled().await;
     }
 

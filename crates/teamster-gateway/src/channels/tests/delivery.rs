@@ -154,7 +154,7 @@ async fn the_answer_replaces_the_message_about_the_work_where_the_service_can_ed
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     enqueue(&gateway, "a", |to| {
-        let progress = deliveries::progress(to, "Working").unwrap();
+        let progress = deliveries::progress(to).unwrap();
         let answer = deliveries::answer(to, &"word ".repeat(90), None).unwrap();
         [progress, answer].concat()
     })
@@ -175,12 +175,12 @@ async fn a_message_that_is_gone_is_replaced_by_a_new_one() {
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     enqueue(&gateway, "a", |to| {
-        [deliveries::progress(to, "Working").unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
+        [deliveries::progress(to).unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
     })
     .await;
     world.settled().await;
     shut_down(&gateway, &mut tasks).await;
-    assert_eq!(service.texts("a"), ["Working", "done"]);
+    assert_eq!(service.texts("a"), ["…", "done"]);
     assert_eq!(service.calls()[2].outgoing.operation, Operation::New);
 }
 
@@ -190,7 +190,7 @@ async fn a_service_without_edits_shows_no_message_about_the_work() {
     let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     enqueue(&gateway, "a", |to| {
-        [deliveries::progress(to, "Working").unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
+        [deliveries::progress(to).unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
     })
     .await;
     world.settled().await;
@@ -229,7 +229,7 @@ async fn a_shutdown_finishes_the_call_that_is_under_way_and_leaves_the_rest_for_
     answer(&gateway, "a", &"word ".repeat(90)).await;
     until("the first part is under way", || service.calls().len() == 1).await;
     shut_down(&gateway, &mut tasks).await;
-    assert_eq!(service.texts("a").len(), 1, "the part that was under way is complete, no other one was begun");
+    assert_eq!(service.texts("a").len(), 1, "the part that was under way is complete, no other one was started");
     assert_eq!(world.all().await[0].state, Pending);
     let (gateway, mut tasks) = world.start();
     world.settled().await;

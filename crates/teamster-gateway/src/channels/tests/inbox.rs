@@ -1,6 +1,6 @@
 //! Access rules, duplicates, loops, edits and commands.
 
-use teamster_channel::{Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Place, Receipt};
+use teamster_channel::{Address, Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Receipt};
 use teamster_store::{DeliveryFilter, MessageMode, PageRequest, TurnState};
 
 use super::World;
@@ -25,8 +25,8 @@ async fn fixture(change: impl FnOnce(&mut crate::config::Config)) -> Fixture {
     Fixture { world, gateway, inbox }
 }
 
-fn place(chat: &str) -> Place {
-    Place { chat: chat.to_owned(), thread: String::new() }
+fn address(chat: &str) -> Address {
+    Address { chat: chat.to_owned(), thread: String::new() }
 }
 
 fn author(id: &str) -> Author {
@@ -36,7 +36,7 @@ fn author(id: &str) -> Author {
 fn message(id: &str, chat: &str, from: &str) -> Message {
     Message {
         ids: vec![id.to_owned()],
-        place: place(chat),
+        address: address(chat),
         author: author(from),
         text: "hello".to_owned(),
         attachments: Vec::new(),
@@ -58,7 +58,7 @@ impl Fixture {
             name: name.to_owned(),
             argument: argument.to_owned(),
             author: author("alice"),
-            place: place("c"),
+            address: address("c"),
         };
         self.inbox.command(command).await.unwrap().text
     }
@@ -102,7 +102,7 @@ async fn an_album_is_one_message_by_each_of_its_ids() {
 async fn threads_are_conversations_of_their_own() {
     let fixture = fixture(open_channel).await;
     fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
-    let threaded = Message { place: Place { thread: "t".into(), ..place("c") }, ..message("2", "c", "alice") };
+    let threaded = Message { address: Address { thread: "t".into(), ..address("c") }, ..message("2", "c", "alice") };
     fixture.inbox.message(threaded).await.unwrap();
     assert_eq!(fixture.conversation("c").await.queued, 1);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teamster_channel::{Author, Button, Content, Inbox as _, Place, PromptAnswer, PromptDecision};
+use teamster_channel::{Address, Author, Button, Content, Inbox as _, PromptAnswer, PromptDecision};
 use teamster_store::{
     Claim, ClaimRequest, Effects, HostId, Json, NewPermission, PermissionId, PermissionOutcome, WorkStore as _,
 };
@@ -96,7 +96,7 @@ fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {
         token: token.to_owned(),
         message: None,
         author: Author { id: author.into(), name: String::new(), is_bot: false, roles: Vec::new() },
-        place: Place { chat: chat.into(), thread: String::new() },
+        address: Address { chat: chat.into(), thread: String::new() },
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use teamster_channel::{
-    Capabilities, Channel, ChannelError, Content, Delivered, Inbox, Operation, Outgoing, Place, SendError, SendOutcome,
-    TextLimit, TextUnit,
+    Address, Capabilities, Channel, ChannelError, Content, Delivered, Inbox, Operation, Outgoing, SendError,
+    SendOutcome, TextLimit, TextUnit,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -113,7 +113,7 @@ impl Service {
         }
         shown.push(Shown {
             key: outgoing.key.clone(),
-            chat: outgoing.place.chat.clone(),
+            chat: outgoing.address.chat.clone(),
             content: outgoing.content.clone(),
             may_be_repeat: outgoing.may_be_repeat,
             edits: 0,
@@ -142,7 +142,7 @@ impl Channel for Service {
     }
 
     async fn send(&self, outgoing: &Outgoing) -> SendOutcome {
-        let chat = outgoing.place.chat.clone();
+        let chat = outgoing.address.chat.clone();
         let reaction = self.script.lock().unwrap().pop_front().unwrap_or(Reaction::Show);
         self.calls.lock().unwrap().push(Call { at: Instant::now(), chat: chat.clone(), outgoing: outgoing.clone() });
         if self.busy.lock().unwrap().contains(&chat) {
@@ -183,5 +183,5 @@ impl Channel for Service {
         })
     }
 
-    async fn typing(&self, _place: &Place) {}
+    async fn typing(&self, _address: &Address) {}
 }

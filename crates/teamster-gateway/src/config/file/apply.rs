@@ -59,6 +59,7 @@ fn apply_turn(table: &ServeTable, config: &mut Config) {
     let turn = &mut config.turn;
     set(&mut turn.agent, table.agent.clone());
     set(&mut turn.allow_tools, table.allow_tools.clone());
+    set(&mut turn.keep_keys, table.keep_keys.clone());
     set(&mut turn.directory, table.directory.clone());
     set(&mut turn.permission, table.permission.map(PermissionName::mode));
     turn.cli_path.clone_from(&table.cli_path);
@@ -174,7 +175,7 @@ impl ServeTable {
             role: Some(Role::All),
             permission: Some(PermissionName::Ask),
             max_turns: turn.max_turns,
-            interrupted: Some(InterruptedName::Tell),
+            interrupted: Some(InterruptedName::Report),
             limits: Some(LimitsTable {
                 max_running: number(limits.max_running),
                 max_running_per_chat: number(limits.max_running_per_chat),

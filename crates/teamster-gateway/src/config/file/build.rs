@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster::Registry;
 
 use super::apply::apply;
-use super::checks::Checks;
+use super::checks::{Checks, KeyProblem};
 use super::table::ServeTable;
 use super::values::Role;
 use crate::config::Config;
@@ -21,15 +21,6 @@ pub struct Serve {
     pub role: Role,
     /// The file of the store.
     pub store: PathBuf,
-}
-
-/// A problem with the value of a key, such as `limits.max_running` or `rules.0.agent`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyProblem {
-    /// The path of the key.
-    pub key: String,
-    /// What is wrong, and how to correct it.
-    pub problem: String,
 }
 
 /// The shortest lease: renewals of a third of it must succeed on a busy disk.

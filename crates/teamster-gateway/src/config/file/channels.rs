@@ -24,7 +24,7 @@ pub struct DeliveryTable {
     /// The longest delay that the service has not demanded
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_delay: Option<Time>,
-    /// If nobody knows whether a part was sent: repeat it, marked as such, or report it
+    /// If it is unknown whether a part was sent: repeat it, marked as such, or report it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<UnknownName>,
 }

@@ -4,13 +4,21 @@ use std::path::{Path, PathBuf};
 
 use teamster::Registry;
 
-use super::build::KeyProblem;
 use super::reader::suggestion;
 use crate::channels::WebhookChannel;
 use crate::config::cost::without_cost;
 use crate::config::rules::{AUTHOR, EVERYONE};
 use crate::config::separation::conflicts;
 use crate::config::{Config, Rule};
+
+/// A problem with the value of a key, such as `limits.max_running` or `rules.0.agent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// The path of the key.
+    pub key: String,
+    /// What is wrong, and how to correct it.
+    pub problem: String,
+}
 
 /// The problems so far.
 #[derive(Debug, Default)]
@@ -139,7 +147,8 @@ impl Checks {
             }
         }
         if rule.authors.is_some() && rule.channel.is_none() {
-            let problem = "it needs channel: the id of an author belongs to its channel, and another channel may have it too";
+            let problem =
+                "it needs channel: the id of an author belongs to its channel, and another channel may have it too";
             self.add(&format!("{key}.authors"), problem.to_owned());
         }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {

@@ -1,9 +1,12 @@
 //! The table `[serve]` of the configuration file.
 //!
-//! - [`table`], [`rule`], [`channels`]: the table as written, with its description, from which the JSON schema is generated.
-//! - [`reader`]: reads the table; a problem in one place does not hide the others.
-//! - [`paths`]: makes the paths of a table absolute.
-//! - [`mod@build`], [`checks`]: check the values; [`apply`] makes a [`Config`](super::Config) of them.
+//! | module | contents |
+//! |---|---|
+//! | `table`, `rule`, `channels`, `values` | the table as written; the JSON schema is generated from its description |
+//! | `reader` | reads the table; a problem of one key does not hide the others |
+//! | `paths` | makes the paths of a table absolute |
+//! | `build`, `checks` | check the values |
+//! | `apply` | makes a [`Config`](super::Config) of the table |
 
 mod apply;
 mod build;
@@ -15,9 +18,10 @@ mod rule;
 mod table;
 mod values;
 
-pub use build::{KeyProblem, Serve, build, store_file};
+pub use build::{Serve, build, store_file};
 pub use channels::{BotsTable, DeliveryTable, UnknownName};
-pub use reader::{Parsed, Place, Places, Problem, read, schema};
+pub use checks::KeyProblem;
+pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};

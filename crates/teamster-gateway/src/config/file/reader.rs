@@ -1,4 +1,4 @@
-//! Reads the table `[serve]`. Every problem is reported, with its place in the text.
+//! Reads the table `[serve]`. Every problem is reported, with its offset in the text.
 //!
 //! A value that cannot be read is reported and removed, and the table is read again without it. So one problem does not hide
 //! another.
@@ -13,17 +13,17 @@ use toml::de::{DeArray, DeValue, ValueDeserializer};
 
 use super::table::ServeTable;
 
-/// A place in the text of the file, in bytes from its start.
-pub type Place = usize;
+/// A position in the text of the file, in bytes from its start.
+pub type Offset = usize;
 
-/// The place of each key, by its path, such as `limits.max_running` or `rules.0.agent`.
-pub type Places = BTreeMap<String, Place>;
+/// The offset of each key, by its path, such as `limits.max_running` or `rules.0.agent`.
+pub type Offsets = BTreeMap<String, Offset>;
 
-/// What is wrong at a place of the file.
+/// What is wrong in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The place, if the value is from the file.
-    pub at: Option<Place>,
+    /// The offset, if the value is from the file.
+    pub at: Option<Offset>,
     /// What is wrong, and how to correct it.
     pub problem: String,
 }
@@ -34,7 +34,7 @@ pub struct Parsed {
     /// The values.
     pub table: ServeTable,
     /// Where they are.
-    pub places: Places,
+    pub offsets: Offsets,
     /// What is wrong, in the order of the text.
     pub problems: Vec<Problem>,
 }
@@ -51,7 +51,7 @@ pub fn read(mut value: Spanned<DeValue<'_>>) -> Parsed {
         return parsed;
     }
     let schema = schema();
-    Walk { root: &schema, problems: &mut parsed.problems, places: &mut parsed.places }.value(&mut value, &schema, "");
+    Walk { root: &schema, problems: &mut parsed.problems, offsets: &mut parsed.offsets }.value(&mut value, &schema, "");
     loop {
         let error = match ServeTable::deserialize(ValueDeserializer::from(value.clone())) {
             Ok(table) => {
@@ -63,7 +63,7 @@ pub fn read(mut value: Spanned<DeValue<'_>>) -> Parsed {
         let at = error.span().map_or(value.span().start, |span| span.start);
         let message = error.message().split('\n').collect::<Vec<_>>().join("; ");
         let removed = remove(&mut value, at);
-        let problem = match removed.and_then(|place| key_at(&parsed.places, place)) {
+        let problem = match removed.and_then(|offset| key_at(&parsed.offsets, offset)) {
             Some(key) => format!("serve.{key}: {message}"),
             None => message,
         };
@@ -85,7 +85,7 @@ pub fn schema() -> Value {
 struct Walk<'a> {
     root: &'a Value,
     problems: &'a mut Vec<Problem>,
-    places: &'a mut Places,
+    offsets: &'a mut Offsets,
 }
 
 impl Walk<'_> {
@@ -99,7 +99,7 @@ impl Walk<'_> {
                     let path = join(path, name);
                     match shape.properties.get(name) {
                         Some(schema) => {
-                            self.places.insert(path.clone(), key.span().start);
+                            self.offsets.insert(path.clone(), key.span().start);
                             self.value(value, schema, &path);
                         }
                         None if shape.properties.is_empty() => {}
@@ -119,7 +119,7 @@ impl Walk<'_> {
                 let Some(item_schema) = shape.items else { return };
                 for (index, item) in items.iter_mut().enumerate() {
                     let path = join(path, &index.to_string());
-                    self.places.insert(path.clone(), item.span().start);
+                    self.offsets.insert(path.clone(), item.span().start);
                     self.value(item, item_schema, &path);
                 }
             }
@@ -162,41 +162,41 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Removes the innermost entry whose value contains a place. Returns the place of the entry.
-fn remove(value: &mut Spanned<DeValue<'_>>, at: Place) -> Option<Place> {
+/// Removes the innermost entry whose value contains an offset. Returns the offset of the entry.
+fn remove(value: &mut Spanned<DeValue<'_>>, at: Offset) -> Option<Offset> {
     match value.get_mut() {
         DeValue::Table(table) => {
             // The span of a table is that of its header, so its entries may be outside.
             let mut found = None;
             for (key, value) in table.iter_mut() {
-                if let Some(place) = remove(value, at) {
-                    return Some(place);
+                if let Some(offset) = remove(value, at) {
+                    return Some(offset);
                 }
                 if value.span().contains(&at) || key.span().contains(&at) {
                     found = Some((key.get_ref().as_ref().to_owned(), key.span().start));
                 }
             }
-            let (name, place) = found?;
+            let (name, offset) = found?;
             table.remove(name.as_str());
-            Some(place)
+            Some(offset)
         }
         DeValue::Array(items) => {
-            if let Some(place) = items.iter_mut().find_map(|item| remove(item, at)) {
-                return Some(place);
+            if let Some(offset) = items.iter_mut().find_map(|item| remove(item, at)) {
+                return Some(offset);
             }
-            let place = items.iter().find(|item| item.span().contains(&at))?.span().start;
+            let offset = items.iter().find(|item| item.span().contains(&at))?.span().start;
             let mut kept = DeArray::new();
-            items.iter().filter(|item| item.span().start != place).for_each(|item| kept.push(item.clone()));
+            items.iter().filter(|item| item.span().start != offset).for_each(|item| kept.push(item.clone()));
             *items = kept;
-            Some(place)
+            Some(offset)
         }
         _ => None,
     }
 }
 
-/// Returns the key at a place.
-fn key_at(places: &Places, at: Place) -> Option<&str> {
-    places.iter().filter(|(_, place)| **place == at).map(|(key, _)| key.as_str()).max_by_key(|key| key.len())
+/// Returns the key at an offset.
+fn key_at(offsets: &Offsets, at: Offset) -> Option<&str> {
+    offsets.iter().filter(|(_, offset)| **offset == at).map(|(key, _)| key.as_str()).max_by_key(|key| key.len())
 }
 
 fn join(path: &str, name: &str) -> String {

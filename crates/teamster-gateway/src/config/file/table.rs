@@ -57,6 +57,9 @@ pub struct ServeTable {
     /// Rules of tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
+    /// Environment variables with keys that agents inherit besides their own, such as "ACME_API_KEY" or "ACME_*"
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_keys: Option<Vec<String>>,
     /// The working directory of agents
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
@@ -69,7 +72,7 @@ pub struct ServeTable {
     /// Directories below which agents may work, besides the working directory
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<Vec<PathBuf>>,
-    /// After a crash: tell the chat, or resume the turn
+    /// After a crash: report it in the chat, or resume the turn
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<InterruptedName>,
     /// Instructions that are appended to the agent's system prompt

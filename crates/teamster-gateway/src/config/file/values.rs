@@ -73,8 +73,9 @@ impl PermissionName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptedName {
-    /// The chat is informed.
-    Tell,
+    /// The interruption is reported in the chat.
+    #[serde(rename = "tell")]
+    Report,
     /// The agent is asked to continue.
     Resume,
 }
@@ -82,7 +83,7 @@ pub enum InterruptedName {
 impl InterruptedName {
     pub(super) const fn value(self) -> Interrupted {
         match self {
-            Self::Tell => Interrupted::Tell,
+            Self::Report => Interrupted::Report,
             Self::Resume => Interrupted::Resume,
         }
     }

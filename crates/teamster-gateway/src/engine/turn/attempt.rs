@@ -1,16 +1,18 @@
 //! One attempt at a turn: it drives the agent's run, and writes what happens to the log.
 
+use std::time::Duration;
+
 use teamster::event::{ErrorCode, Event, Failure, MessageId, RateLimit, RateLimitStatus, RunResult};
 use teamster::{Run, RunError, StampedEvent};
 use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
 use super::open_requests::OpenRequests;
-use super::opening::{Knowledge, Opened};
+use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
-use crate::channels::deliveries;
-use crate::config::TurnSettings;
+use crate::channels::{LiveAnswer, deliveries};
+use crate::config::{TurnSettings, with_keys};
 use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
 use crate::engine::sessions::OpenSession;
@@ -22,6 +24,9 @@ use crate::telemetry::spans::ToolSpans;
 /// The code of a turn that has more events than the limit.
 const EVENT_LIMIT: &str = "EVENT_LIMIT";
 
+/// How long the end of a discarded agent is awaited. Only a process that cannot be killed takes that long.
+const DISCARD_LIMIT: Duration = Duration::from_secs(10);
+
 /// An attempt that runs.
 pub(super) struct Attempt<'a> {
     pub(super) context: &'a mut TurnContext,
@@ -32,6 +37,7 @@ pub(super) struct Attempt<'a> {
     /// The failure of an agent that could not be started.
     refused: Option<RunError>,
     pub(super) number: u32,
+    /// The session is one of an earlier turn or attempt.
     pub(super) resumed: bool,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
@@ -39,21 +45,13 @@ pub(super) struct Attempt<'a> {
     pub(super) requests: OpenRequests,
     pub(super) steering: Steering,
     tools: ToolSpans,
-    /// The results of runs before a steered prompt that became a run of its own.
-    earlier: Option<RunResult>,
+    /// The display in the chat.
+    pub(super) live: Option<LiveAnswer>,
     pub(super) limited_until: Option<Timestamp>,
     pub(super) abort_requested: bool,
     is_over_limit: bool,
     /// Messages whose text is in the log, for the case that another attempt replaces them.
     pub(super) streamed: Vec<MessageId>,
-}
-
-/// How an attempt has ended.
-pub(super) enum Ended {
-    /// The agent's run has ended.
-    Done(Outcome),
-    /// This worker cannot record its end.
-    Failed(TurnError),
 }
 
 /// What is known at the end of an attempt.
@@ -66,7 +64,6 @@ pub(super) enum Outcome {
 
 /// What an attempt waits for.
 enum Input {
-    LeaseLost,
     Shutdown,
     Command(TurnCommand),
     /// Events are in the list.
@@ -81,13 +78,13 @@ impl<'a> Attempt<'a> {
     pub(super) async fn start(
         context: &'a mut TurnContext,
         settings: TurnSettings,
-        continued: Option<String>,
+        continued: Option<Continuation>,
     ) -> Result<Self, TurnError> {
         let agent = settings.agent.clone();
         let number = context.start_attempt(&agent).await?;
         failpoint!("attempt.counted");
         let buffer = LogBuffer::new(context.claim.turn.id, context.shared().config.timing.batch);
-        let opened = context.open(settings, continued.as_deref()).await?;
+        let opened = context.open(settings, continued.as_ref()).await?;
         let mut attempt = Self {
             context,
             agent,
@@ -101,23 +98,24 @@ impl<'a> Attempt<'a> {
             requests: OpenRequests::default(),
             steering: Steering::default(),
             tools: ToolSpans::default(),
-            earlier: None,
+            live: None,
             limited_until: None,
             abort_requested: false,
             is_over_limit: false,
             streamed: Vec::new(),
         };
         match opened {
-            Ok(Opened { open, prompt, knowledge }) => {
-                attempt.resumed = knowledge == Knowledge::Session { resumed: true };
-                if knowledge == (Knowledge::History { lost: true }) {
-                    attempt.report_lost_session()?;
+            Ok(Opened { open, prompt, resumed, loss }) => {
+                attempt.resumed = resumed;
+                if let Some(reason) = loss {
+                    attempt.report_loss(reason)?;
                 }
                 failpoint!("session.opened");
                 open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
                 match open.session.send(prompt) {
                     Ok(run) => {
                         failpoint!("prompt.sent");
+                        attempt.live = LiveAnswer::start(&attempt.context.gateway, &attempt.context.recipient());
                         attempt.run = Some(run);
                     }
                     Err(error) => attempt.refused = Some(send_failure(error)),
@@ -130,30 +128,30 @@ impl<'a> Attempt<'a> {
     }
 
     /// Drives the run to its end.
-    pub(super) async fn drive(&mut self) -> Ended {
-        match self.drive_to_end().await {
-            Ok(outcome) => Ended::Done(outcome),
-            Err(error) => Ended::Failed(error),
-        }
-    }
-
-    async fn drive_to_end(&mut self) -> Result<Outcome, TurnError> {
+    ///
+    /// # Errors
+    /// This worker cannot record the end.
+    pub(super) async fn drive(&mut self) -> Result<Outcome, TurnError> {
         if let Some(error) = self.refused.take() {
             return Ok(Outcome::Result(Box::new(refusal(&error))));
         }
         loop {
             match self.next_input().await {
-                Input::LeaseLost => return Err(TurnError::LeaseLost),
                 Input::Shutdown => return Ok(Outcome::Shutdown),
                 Input::Command(command) => self.obey(command).await?,
                 Input::Flush => self.flush().await?,
                 Input::CheckRequests => self.apply_answers().await?,
-                Input::Sent(sent) => self.steering.sent(sent),
+                Input::Sent(sent) => {
+                    self.record_sent(sent).await?;
+                    self.steer_next().await?;
+                }
                 Input::Events(events) => {
-                    if let Some(result) = self.take_events(events).await?
-                        && let Some(outcome) = self.end_of_run(result).await
-                    {
-                        return Ok(outcome);
+                    let result = self.take_events(events).await?;
+                    if result.as_ref().is_some_and(is_of_lost_lease) {
+                        return Err(TurnError::LeaseLost);
+                    }
+                    if let Some(result) = result {
+                        return self.end_of_run(result).await;
                     }
                 }
             }
@@ -168,7 +166,6 @@ impl<'a> Attempt<'a> {
         let Self { run: Some(run), context, steering, .. } = self else { return Input::Shutdown };
         tokio::select! {
             biased;
-            () = context.lost.cancelled() => Input::LeaseLost,
             () = context.hurry.cancelled() => Input::Shutdown,
             Some(command) = context.commands.recv() => Input::Command(command),
             () = at(due), if due.is_some() => Input::Flush,
@@ -187,7 +184,10 @@ impl<'a> Attempt<'a> {
                 }
             }
             TurnCommand::Answered(_) => self.apply_answers().await?,
-            TurnCommand::Steer(turn) => self.steer(turn).await?,
+            TurnCommand::Steer(turn) => {
+                self.steering.waiting.push_back(turn);
+                self.steer_next().await?;
+            }
         }
         Ok(())
     }
@@ -211,6 +211,11 @@ impl<'a> Attempt<'a> {
 
     fn note(&mut self, event: Event, at: Timestamp) -> Result<(), TurnError> {
         self.tools.note(&event);
+        if let Some(live) = &mut self.live
+            && live.push(&event)
+        {
+            self.deliveries.extend(deliveries::progress(&self.context.recipient())?);
+        }
         match &event {
             Event::RateLimit(limit) => self.limited_until = end_of_limit(limit).or(self.limited_until),
             Event::Text(delta) if self.streamed.last() != Some(&delta.message_id) => {
@@ -234,22 +239,13 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Takes the result of a run. Returns the outcome unless a steered prompt became another run.
-    async fn end_of_run(&mut self, mut result: RunResult) -> Option<Outcome> {
+    /// Takes the result of the run.
+    async fn end_of_run(&mut self, mut result: RunResult) -> Result<Outcome, TurnError> {
         if self.is_over_limit {
             result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
         }
-        if let Some(earlier) = self.earlier.take() {
-            result = merged(&earlier, result);
-        }
-        let next = self.next_run().await;
-        if result.is_error || result.aborted {
-            return Some(Outcome::Result(Box::new(result)));
-        }
-        let Some(run) = next else { return Some(Outcome::Result(Box::new(result))) };
-        self.run = Some(run);
-        self.earlier = Some(result);
-        None
+        self.end_steering().await?;
+        Ok(Outcome::Result(Box::new(result)))
     }
 
     /// Appends the waiting events to the log, and announces them.
@@ -262,9 +258,7 @@ impl<'a> Attempt<'a> {
         self.context.append(events, deliveries, self.buffer.progress()).await
     }
 
-    fn report_lost_session(&mut self) -> Result<(), TurnError> {
-        let reason = "The agent's session is not available here. The agent continues with the last messages of this \
-                      conversation, without the rest of its history.";
+    fn report_loss(&mut self, reason: &str) -> Result<(), TurnError> {
         let claim = &self.context.claim;
         let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
         let event = self.context.shared().event(&event, Some(claim.turn.id))?;
@@ -274,11 +268,12 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Kills the agent without a write to the store.
-    pub(super) fn discard(mut self) {
+    /// Kills the agent without a write to the store, and waits until it is gone.
+    pub(super) async fn discard(&mut self) {
         self.run = None;
         if let Some(open) = self.open.take() {
             open.tools.end_turn();
+            _ = timeout(DISCARD_LIMIT, open.session.abort()).await;
         }
     }
 }
@@ -332,6 +327,12 @@ impl TurnContext {
     }
 }
 
+/// Returns whether the keeper has killed the agent because this worker did not renew its leases. The next worker decides
+/// what follows.
+fn is_of_lost_lease(result: &RunResult) -> bool {
+    result.error_code == Some(ErrorCode::LeaseExpired)
+}
+
 fn end_of_limit(limit: &RateLimit) -> Option<Timestamp> {
     if limit.status != RateLimitStatus::Rejected {
         return None;
@@ -353,31 +354,14 @@ fn refusal(error: &RunError) -> RunResult {
         RunError::QueueFull { .. } => ErrorCode::QueueFull,
         _ => ErrorCode::InvalidRequest,
     };
-    failed(code, &error.to_string())
+    failed(code, &with_keys(&error.to_string()))
 }
 
-fn failed(code: ErrorCode, message: &str) -> RunResult {
+/// Returns the result of a run that has failed like this.
+pub(super) fn failed(code: ErrorCode, message: &str) -> RunResult {
     let mut result = RunResult::default();
     result.is_error = true;
     result.error_code = Some(code.clone());
     result.error = Some(Box::new(Failure::new(code, message)));
     result
-}
-
-/// Returns the result of two runs of one turn.
-fn merged(first: &RunResult, mut second: RunResult) -> RunResult {
-    let joined =
-        |a: &str, b: &str| if a.is_empty() || b.is_empty() { format!("{a}{b}") } else { format!("{a}\n\n{b}") };
-    second.text = joined(first.text.as_str(), second.text.as_str()).into();
-    second.final_text = joined(first.final_text.as_str(), second.final_text.as_str()).into();
-    second.duration_ms = second.duration_ms.saturating_add(first.duration_ms);
-    second.total_cost_usd = match (first.total_cost_usd, second.total_cost_usd) {
-        (Some(first), Some(second)) => Some(first + second),
-        (first, second) => second.or(first),
-    };
-    if let (Some(first), Some(second)) = (&first.usage, &mut second.usage) {
-        second.input_tokens = second.input_tokens.saturating_add(first.input_tokens);
-        second.output_tokens = second.output_tokens.saturating_add(first.output_tokens);
-    }
-    second
 }

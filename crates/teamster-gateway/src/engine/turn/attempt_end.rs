@@ -6,7 +6,7 @@ use teamster_store::{
     Usage, UsageEntry,
 };
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{Attempt, Outcome, failed};
 use super::context::TurnError;
 use super::opening::micros;
 use crate::channels::deliveries;
@@ -15,11 +15,21 @@ use crate::event::{GatewayEvent, TurnEnd, rfc3339};
 use crate::hooks::HookEvent;
 use crate::telemetry::spans;
 
+/// The code of a turn that was interrupted after it had an effect.
+const INTERRUPTED: &str = "INTERRUPTED";
+
+/// What the chat shows if an interrupted turn cannot continue.
+const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on this message, and the agent's session does \
+                               not exist any more. Retry the message if it may run again.";
+
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
-    pub(super) async fn record(mut self, outcome: Outcome) -> Result<(), TurnError> {
+    pub(super) async fn record(&mut self, outcome: Outcome) -> Result<(), TurnError> {
         if let Some(open) = &self.open {
             open.tools.end_turn();
+        }
+        if let Some(live) = self.live.take() {
+            live.finish().await;
         }
         let result = match outcome {
             Outcome::Result(result) => result,
@@ -33,6 +43,7 @@ impl Attempt<'_> {
             progress: self.buffer.progress(),
             limited_until: self.limited_until,
             abort_requested: self.abort_requested,
+            ran_tools: self.context.claim.turn.ran_tools || self.buffer.progress() == Progress::Tools,
             resumed: self.resumed,
         };
         let after = after_attempt(&facts, &shared.config.retries, shared.clock.now(), jitter());
@@ -40,6 +51,10 @@ impl Attempt<'_> {
             AfterAttempt::Done => self.record_end(EndState::Done, &result, None).await?,
             AfterAttempt::Aborted => self.record_end(EndState::Aborted, &result, Some("ABORTED".to_owned())).await?,
             AfterAttempt::Failed(code) => self.record_end(EndState::Failed, &result, Some(code.to_string())).await?,
+            AfterAttempt::Interrupted => {
+                let result = failed(INTERRUPTED.into(), CANNOT_CONTINUE);
+                self.record_end(EndState::Failed, &result, Some(INTERRUPTED.to_owned())).await?;
+            }
             AfterAttempt::Retry { .. } | AfterAttempt::Pause { .. } | AfterAttempt::NewSession => {
                 self.record_retry(&after, &result).await?;
             }
@@ -65,7 +80,10 @@ impl Attempt<'_> {
         let finished = GatewayEvent::TurnFinished { state: end, error_code: code.clone(), error: text.clone() };
         let finished = self.context.shared().event(&finished, Some(turn))?;
         let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref())?;
-        let attempt = self.attempt_end(result, events, vec![finished], answer)?;
+        let mut attempt = self.attempt_end(result, events, vec![finished], answer)?;
+        if code.as_deref() == Some(INTERRUPTED) {
+            attempt.session = SessionChange::Clear { agent: self.agent.clone() };
+        }
         let finish = Finish { state, result: Some(Json::of(result)?), error_code: code.clone(), attempt };
         self.context.finish(finish).await?;
         self.context.shared().hooks.notify(HookEvent::TurnFinished {
@@ -117,8 +135,8 @@ impl Attempt<'_> {
                 (HandBackKind::Pause(*until), vec![GatewayEvent::TurnPaused { until: time }], Some(notice))
             }
             _ => {
-                let reason = "The agent's session does not exist any more. The agent starts a new one with the last \
-                              messages of this conversation, without the rest of its history.";
+                let reason = "The agent's session does not exist any more. The agent starts a new one with what the log has \
+                              of the last messages, without the rest of the history.";
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
                 let code = ErrorCode::SessionNotFound.to_string();
                 let retrying = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms: 0, code };
@@ -143,19 +161,22 @@ impl Attempt<'_> {
     }
 
     /// A turn of which nothing has run is put back. For another one the next start decides, as after a crash.
-    async fn record_shutdown(mut self) -> Result<(), TurnError> {
+    async fn record_shutdown(&mut self) -> Result<(), TurnError> {
+        // Another worker may claim the turn when it is handed back.
+        self.discard().await;
         if self.buffer.progress() == Progress::Nothing {
             let events = self.buffer.take()?;
             let end = self.attempt_end(&RunResult::default(), events, Vec::new(), Vec::new())?;
             self.context.hand_back(HandBackKind::Shutdown, end).await?;
         } else {
+            let event = GatewayEvent::TurnInterrupted { attempt: self.number };
+            self.buffer.push_stored(self.context.shared().event(&event, Some(self.context.claim.turn.id))?)?;
             self.flush().await?;
         }
-        self.discard();
         Ok(())
     }
 
-    /// The events of the run go before those of the closed requests, which go before `last`.
+    /// The log and the chat show first the closed requests, then what waits, then the end.
     fn attempt_end(
         &mut self,
         result: &RunResult,
@@ -164,12 +185,7 @@ impl Attempt<'_> {
         ending: Vec<NewDelivery>,
     ) -> Result<AttemptEnd, TurnError> {
         let closings = self.closings()?;
-        // The chat shows that a prompt is closed before it shows the end of the turn.
-        let mut deliveries = Vec::new();
-        for closing in &closings {
-            let to = self.context.recipient();
-            deliveries.extend(deliveries::prompt_closed(&to, closing.id, closing.outcome, None)?);
-        }
+        let mut deliveries = std::mem::take(&mut self.deliveries);
         deliveries.extend(ending);
         let session = match &result.session_id {
             Some(id) => SessionChange::Set {
@@ -178,7 +194,6 @@ impl Attempt<'_> {
             },
             None => SessionChange::Keep,
         };
-        deliveries.extend(std::mem::take(&mut self.deliveries));
         events.extend(last);
         Ok(AttemptEnd { session, usage: self.usage(result), closings, effects: Effects { events, deliveries } })
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use teamster_store::{
-    AttemptEnd, Claim, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId, PermissionOutcome,
-    StoreError,
+    AttemptEnd, Claim, Effects, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId,
+    PermissionOutcome, StoreError,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::deliveries::Recipient;
+use crate::channels::deliveries::{self, Recipient};
 use crate::config::{API, Origin};
 use crate::engine::gateway::{Gateway, Shared};
 use crate::engine::intake::is_by_api;
@@ -77,7 +77,7 @@ impl TurnContext {
         Ok(Origin { channel, chat: &address.chat, author: &message.author }.author_id())
     }
 
-    /// Returns the closing of a request without a person, with its event.
+    /// Returns the closing of a request without a person, with its event and what the chat shows.
     pub(super) fn closing(&self, id: PermissionId, outcome: PermissionOutcome) -> Result<PermissionClosing, TurnError> {
         let decision = match outcome {
             PermissionOutcome::Allowed => "allow",
@@ -93,8 +93,9 @@ impl TurnContext {
             by: None,
             message: None,
         };
-        let event = self.shared().event(&event, Some(self.claim.turn.id))?;
-        Ok(PermissionClosing { id, outcome, event: Some(event) })
+        let events = vec![self.shared().event(&event, Some(self.claim.turn.id))?];
+        let deliveries = deliveries::prompt_closed(&self.recipient(), id, outcome, None)?;
+        Ok(PermissionClosing { id, outcome, effects: Effects { events, deliveries } })
     }
 
     /// Records the end of the turn.

@@ -11,12 +11,16 @@ mod permission_requests;
 mod steered;
 mod steering;
 
-use teamster_store::{AttemptEnd, Effects, EndState, Finish, Message, NewDelivery, NewEvent, PermissionOutcome, SessionChange};
+use teamster_store::{
+    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Message, NewDelivery, NewEvent, PermissionOutcome, Progress,
+    SessionChange,
+};
 use tracing::Instrument as _;
 
-use self::attempt::{Attempt, Ended};
+use self::attempt::Attempt;
 pub(super) use self::context::{TurnContext, TurnError};
-use super::decisions::{Beginning, beginning};
+use self::opening::Continuation;
+use super::decisions::{ClaimFacts, TurnStart, turn_start};
 use super::history::{PastAttempts, past_attempts};
 use super::intake::is_by_api;
 use crate::channels::deliveries;
@@ -32,30 +36,34 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
     };
     let past = context.past_attempts().await?;
-    let turn = &context.claim.turn;
-    let begin = beginning(
-        context.claim.interrupted,
-        turn.attempts.saturating_sub(past.failed),
-        turn.progress,
-        context.shared().config.interrupted,
-        past.session.is_some() || context.claim.session.is_some(),
-    );
-    match begin {
-        Beginning::Park => {
+    let (claim, shared) = (&context.claim, context.shared());
+    let facts = ClaimFacts {
+        interrupted: claim.interrupted,
+        crashes: claim.turn.attempts.saturating_sub(past.recorded),
+        progress: if past.has_ended { Progress::Nothing } else { claim.turn.progress },
+        ran_tools: claim.turn.ran_tools,
+        has_session: past.session.is_some()
+            || claim.session.as_ref().is_some_and(|session| session.host == shared.host),
+    };
+    match turn_start(facts, shared.config.interrupted, &shared.config.retries) {
+        TurnStart::Park => {
             let reason = "The gateway has stopped three times while it worked on this message. It is not started again. \
                           Retry it when the cause is found.";
             context.end_without_attempt(EndState::Failed, "PARKED", reason).await
         }
-        Beginning::TellInterrupted => {
-            let reason = "The gateway was stopped while the agent worked on this message. Send \"continue\" to go on, or \
+        TurnStart::ReportInterrupted => {
+            let reason = "The gateway was stopped while the agent worked on this message. To resume it, send \"continue\" or \
                           retry the message.";
             context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason).await
         }
-        Beginning::Prompt | Beginning::Continue if turn.abort_requested => {
+        TurnStart::Prompt | TurnStart::Continue if claim.turn.abort_requested => {
             context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
         }
-        Beginning::Prompt => context.attempt(settings, None).await,
-        Beginning::Continue => context.attempt(settings, past.session).await,
+        TurnStart::Prompt => {
+            context.release_joined().await?;
+            context.attempt(settings, None).await
+        }
+        TurnStart::Continue => context.attempt(settings, Some(Continuation { session: past.session })).await,
     }
 }
 
@@ -75,9 +83,9 @@ impl TurnContext {
         Ok(resolve_message(&self.shared().config, agent, &settings, origin, is_by_api(message)?))
     }
 
-    /// Returns what is known of the attempts of an interrupted turn.
+    /// Returns what is known of the attempts of a turn that was interrupted.
     async fn past_attempts(&self) -> Result<PastAttempts, TurnError> {
-        if !self.claim.interrupted {
+        if !self.claim.interrupted && !self.claim.turn.ran_tools {
             return Ok(PastAttempts::default());
         }
         Ok(past_attempts(&*self.shared().store, &self.claim.turn).await?)
@@ -92,28 +100,40 @@ impl TurnContext {
         let closings: Result<Vec<_>, TurnError> =
             self.claim.open_permissions.iter().map(|request| self.closing(request.id, outcome)).collect();
         self.shared().store.close_permissions(self.lease(), closings?, self.shared().clock.now()).await?;
-        self.shared().hub.announce_growth(self.claim.conversation.id);
-        for request in &self.claim.open_permissions {
-            self.gateway.show_closed_prompt(request.id).await;
+        self.gateway.announce_growth(self.claim.conversation.id);
+        Ok(())
+    }
+
+    /// Lets the messages wait for turns of their own that went into an attempt which is void.
+    async fn release_joined(&self) -> Result<(), TurnError> {
+        let shared = self.shared();
+        for turn in &self.claim.joined {
+            let (outcome, effects) = (JoinedOutcome::Waits, Effects::default());
+            shared.store.resolve_joined(self.lease(), *turn, outcome, effects, shared.clock.now()).await?;
         }
         Ok(())
     }
 
-    /// Starts an attempt and records its end. `continued` is the session of an interrupted attempt that is continued.
-    async fn attempt(&mut self, settings: TurnSettings, continued: Option<String>) -> Result<(), TurnError> {
+    /// Starts an attempt and records its end. `continued` is an interrupted attempt that it continues.
+    async fn attempt(&mut self, settings: TurnSettings, continued: Option<Continuation>) -> Result<(), TurnError> {
         if let Some(reason) = self.reserve_budget(&settings).await? {
             return self.end_without_attempt(EndState::Failed, "BUDGET", &reason).await;
         }
         let span = spans::attempt(&settings.agent, self.claim.turn.attempts.saturating_add(1));
+        let lost = self.lost.clone();
         let run = async {
-            let mut attempt = Attempt::start(self, settings, continued).await?;
-            match attempt.drive().await {
-                Ended::Done(outcome) => attempt.record(outcome).await,
-                Ended::Failed(error) => {
-                    attempt.discard();
-                    Err(error)
-                }
+            // The lease may be lost while the store is awaited.
+            let start = Attempt::start(self, settings, continued);
+            let mut attempt = lost.run_until_cancelled(start).await.unwrap_or(Err(TurnError::LeaseLost))?;
+            let to_end = async {
+                let outcome = attempt.drive().await?;
+                attempt.record(outcome).await
+            };
+            let ended = lost.run_until_cancelled(to_end).await.unwrap_or(Err(TurnError::LeaseLost));
+            if ended.is_err() {
+                attempt.discard().await;
             }
+            ended
         };
         run.instrument(span).await
     }

@@ -124,8 +124,7 @@ impl Attempt<'_> {
         let closing = self.context.closing(id, outcome)?;
         let shared = self.context.shared();
         shared.store.close_permissions(self.context.lease(), vec![closing], shared.clock.now()).await?;
-        shared.hub.announce_growth(self.context.claim.conversation.id);
-        self.context.gateway.show_closed_prompt(id).await;
+        self.context.gateway.announce_growth(self.context.claim.conversation.id);
         self.requests.answered.insert(answered.request_id);
         self.reclaim_slot();
         Ok(())
@@ -137,7 +136,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Returns the closings of requests that nobody can answer any more.
+    /// Returns the closings of requests that can no longer be answered.
     pub(super) fn closings(&self) -> Result<Vec<PermissionClosing>, TurnError> {
         self.requests.ids().map(|id| self.context.closing(id, PermissionOutcome::TurnEnded)).collect()
     }

@@ -2,19 +2,33 @@
 
 use std::sync::Arc;
 
-use teamster::Run;
-use teamster_store::{Effects, MessageMode, StoreError, TurnId, TurnState};
+use teamster_store::{Effects, JoinedOutcome, MessageMode, StoreError, TurnId, TurnState};
 
 use super::attempt::Attempt;
 use super::context::TurnError;
 use super::opening::message_prompt;
-use super::steered::{Following, SentMessage};
-use crate::event::GatewayEvent;
+use super::steered::SentMessage;
+use crate::channels::deliveries::{self, Recipient};
+use crate::event::{GatewayEvent, TurnEnd};
+
+/// What the chat shows about a message that was stopped after it had an effect.
+const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
+                       it. Send the message again if it is still needed.";
 
 impl Attempt<'_> {
+    /// Sends the next waiting message into the running turn, unless one is being sent.
+    pub(super) async fn steer_next(&mut self) -> Result<(), TurnError> {
+        while !self.steering.is_sending()
+            && let Some(turn) = self.steering.waiting.pop_front()
+        {
+            self.steer(turn).await?;
+        }
+        Ok(())
+    }
+
     /// Sends the message of a waiting turn into the running one. If that fails, the turn waits on. The running turn has the rights
     /// and the budget of its own author: a message to which a rule gives others waits for its own turn.
-    pub(super) async fn steer(&mut self, turn: TurnId) -> Result<(), TurnError> {
+    async fn steer(&mut self, turn: TurnId) -> Result<(), TurnError> {
         let Some(open) = &self.open else { return Ok(()) };
         let session = Arc::clone(&open.session);
         let shared = self.context.shared();
@@ -32,32 +46,47 @@ impl Attempt<'_> {
                 return Ok(());
             }
         };
-        self.flush().await?;
-        let shared = self.context.shared();
-        let event = GatewayEvent::TurnJoined { into: self.context.claim.turn.id.to_string() };
-        let effects = Effects::events(vec![shared.event(&event, Some(turn))?]);
-        match shared.store.join_turn(self.context.lease(), turn, effects, shared.clock.now()).await {
+        match shared.store.join_turn(self.context.lease(), turn, Effects::default(), shared.clock.now()).await {
             Ok(()) => {}
             Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        shared.hub.announce_growth(self.context.claim.conversation.id);
-        self.steering.sending.push(Box::pin(async move {
-            let sent = session.send_now(prompt.clone()).await;
-            SentMessage { prompt, sent }
-        }));
+        self.steering.send(session, turn, prompt);
         Ok(())
     }
 
-    /// Returns the run of the next message that did not go into the run that has ended.
-    pub(super) async fn next_run(&mut self) -> Option<Run> {
-        // The run has ended, so the agent decides about each message at once.
+    /// Records what became of a message. The log contains that it has joined the turn only if the agent has taken it.
+    pub(super) async fn record_sent(&mut self, sent: SentMessage) -> Result<(), TurnError> {
+        self.flush().await?;
+        let SentMessage { turn, outcome } = sent;
+        let shared = self.context.shared();
+        let effects = match &outcome {
+            JoinedOutcome::Waits => Effects::default(),
+            JoinedOutcome::Taken => {
+                let event = GatewayEvent::TurnJoined { into: self.context.claim.turn.id.to_string() };
+                Effects::events(vec![shared.event(&event, Some(turn))?])
+            }
+            JoinedOutcome::Failed(code) => {
+                let (error_code, error) = (Some(code.clone()), Some(STOPPED.to_owned()));
+                let event = GatewayEvent::TurnFinished { state: TurnEnd::Failed, error_code, error };
+                let to = Recipient { turn: Some((turn, self.context.lease().epoch)), ..self.context.recipient() };
+                let deliveries = deliveries::failure(&to, STOPPED, code)?;
+                Effects { events: vec![shared.event(&event, Some(turn))?], deliveries }
+            }
+        };
+        match shared.store.resolve_joined(self.context.lease(), turn, outcome, effects, shared.clock.now()).await {
+            Ok(()) | Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.context.gateway.announce_growth(self.context.claim.conversation.id);
+        Ok(())
+    }
+
+    /// Records what became of the last message when the run has ended: the agent decides about it at once.
+    pub(super) async fn end_steering(&mut self) -> Result<(), TurnError> {
         while let Some(sent) = self.steering.next().await {
-            self.steering.sent(sent);
+            self.record_sent(sent).await?;
         }
-        match self.steering.following.pop_front()? {
-            Following::Run(run) => Some(*run),
-            Following::Prompt(prompt) => self.open.as_ref()?.session.send(prompt).ok(),
-        }
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::problem::Problem;
 use crate::error::GatewayError;
 
-/// The official clients repeat a request after many errors, unless this header says no.
+/// The official clients repeat a request after many errors, unless this header is `false`.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An error as clients of OpenAI expect it.

@@ -27,7 +27,7 @@ use crate::access::{Place, Places, Scope};
 use crate::engine::Gateway;
 use crate::http::extract::{Authenticated, Body};
 use crate::http::problem::Problem;
-use crate::http::sse::PATIENCE;
+use crate::http::state::PATIENCE;
 
 /// The time that `/v1/models` gives for all models, since agents have no date.
 const CREATED: u64 = 1_735_689_600;

@@ -87,7 +87,7 @@ struct FinishedBody {
 
 /// Accepts a request. It is durable when this returns.
 ///
-/// A client that disconnects in the meantime does not leave a turn behind: the work goes on in a task of its own, and its result
+/// A client that disconnects in the meantime does not leave a turn behind: the work continues in a task of its own, and its result
 /// is dropped.
 pub(super) async fn accept(gateway: Gateway, request: ChatRequest, owner: Identity) -> Result<ChatTurn, ApiError> {
     let work = tokio::spawn(accept_now(gateway, request, owner).in_current_span());

@@ -15,7 +15,8 @@ use futures::stream::unfold;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::{Shared, body, responses};
+use super::state::Shared;
+use super::{body, responses};
 use crate::access::{ClientAddress, Denial, Identity, LimitKey, Method, Scope};
 
 /// Whether the request has an `Origin`, which is this gateway.

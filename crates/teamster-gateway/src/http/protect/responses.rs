@@ -11,7 +11,7 @@ use crate::http::{Problem, ProblemCode};
 /// A page of another site cannot set this header without a preflight, which the gateway does not answer.
 pub(super) const CSRF_HEADER: &str = "x-teamster-csrf";
 
-/// Returns what a request without a valid token gets. It does not say why, except for what the caller knows itself.
+/// Returns the response to a request without a valid token. It contains no reason, except what the caller already knows.
 pub(super) fn denied(denial: &Denial) -> Response {
     let detail = match denial {
         Denial::Missing => "send the header `Authorization: Bearer TOKEN`; a token in the URL does not count",

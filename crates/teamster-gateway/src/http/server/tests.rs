@@ -1,20 +1,25 @@
 //! Connections, over real sockets.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use futures::StreamExt as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::*;
-use crate::config::Tls;
+use super::{ServeError, Server, ServerOptions};
+use crate::config::{Config, Tls};
 
 /// No step of a test takes longer.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -7,7 +7,7 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use super::ServeError;
+use super::error::ServeError;
 use crate::config::Tls;
 
 /// Reads the certificate and its key.

@@ -220,6 +220,6 @@ async fn a_directory_outside_of_the_roots_is_refused() {
     assert_eq!(reply.problem(403, "FORBIDDEN")["field"], "directory");
     let missing = world.post("/v1/conversations", json!({ "directory": "/nowhere/x" })).await;
     assert_eq!(missing.bytes, reply.bytes);
-    let reply = world.post("/v1/conversations", json!({ "agent": "nobody" })).await;
+    let reply = world.post("/v1/conversations", json!({ "agent": "unknown" })).await;
     assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "agent");
 }

@@ -26,7 +26,7 @@ use teamster_store::{
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use super::{Protection, ProtectionOptions, tokens};
+use super::{Protection, ProtectionOptions, routing, tokens};
 use crate::access::{Identity, Scope};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -80,7 +80,7 @@ impl World {
         });
         let options = ProtectionOptions { listen: gateway.config().listen, fixed_token: None };
         let protection = Protection::new(gateway.clone(), options).unwrap();
-        let built = super::build(gateway.clone(), tokens::router(protection), Duration::from_millis(300));
+        let built = routing::build(gateway.clone(), tokens::router(protection), Duration::from_millis(300));
         let token = TokenId::new(Uuid::now_v7());
         let identity = Identity { token: Some(token), owner: "alice".to_owned(), scopes: vec![Scope::Admin] };
         Self { gateway, store, routes: built.protected.merge(built.open), identity, directory }

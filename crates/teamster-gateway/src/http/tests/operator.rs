@@ -13,12 +13,12 @@ use crate::access::Scope;
 #[tokio::test]
 async fn probes_need_no_token_and_readiness_ends_with_the_gateway() {
     for world in World::all().await {
-        let nobody = world.as_caller("nobody", &[]);
-        assert_eq!(nobody.get("/healthz").await.json(StatusCode::OK), json!({ "status": "ok" }));
-        nobody.get("/readyz").await.json(StatusCode::OK);
+        let anonymous = world.as_caller("anonymous", &[]);
+        assert_eq!(anonymous.get("/healthz").await.json(StatusCode::OK), json!({ "status": "ok" }));
+        anonymous.get("/readyz").await.json(StatusCode::OK);
         world.gateway.stopping().cancel();
-        nobody.get("/healthz").await.json(StatusCode::OK);
-        let reply = nobody.get("/readyz").await;
+        anonymous.get("/healthz").await.json(StatusCode::OK);
+        let reply = anonymous.get("/readyz").await;
         reply.problem(503, "SHUTTING_DOWN");
         assert!(reply.headers.contains_key("retry-after"));
     }
@@ -127,7 +127,7 @@ async fn changes_are_in_the_audit_log() {
         let id = world.conversation().await;
         let path = format!("/v1/conversations/{id}");
         world.call(Method::PATCH, &path, json!({ "title": "t" })).await.json(StatusCode::OK);
-        world.call(Method::PATCH, &path, json!({ "agent": "nobody" })).await.problem(400, "INVALID_REQUEST");
+        world.call(Method::PATCH, &path, json!({ "agent": "unknown" })).await.problem(400, "INVALID_REQUEST");
         let turn = world.message(&id, "hi").await;
         world.post(&format!("/v1/turns/{turn}/abort"), json!({})).await.json(StatusCode::ACCEPTED);
         world.post(&format!("/v1/turns/{turn}/retry"), json!({})).await.json(StatusCode::ACCEPTED);

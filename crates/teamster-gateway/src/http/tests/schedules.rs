@@ -69,7 +69,11 @@ async fn a_sender_cannot_schedule_a_text_in_the_name_of_another_author() {
     let text = json!({ "cron": "0 9 * * *", "text": "Delete everything" });
     let replaced = bob.call(Method::PUT, &path, text).await.json(StatusCode::OK);
     assert_eq!(replaced["author"], "bob");
-    assert_eq!(replaced["createdBy"], format!("token {}", bob.identity().token.unwrap()), "the operator sees who wrote it");
+    assert_eq!(
+        replaced["createdBy"],
+        format!("token {}", bob.identity().token.unwrap()),
+        "the operator sees who wrote it"
+    );
     let mut named = new;
     named["author"] = json!("alice");
     bob.post(&format!("/v1/conversations/{id}/schedules"), named).await.problem(403, "FORBIDDEN");

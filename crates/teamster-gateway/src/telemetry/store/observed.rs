@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use teamster_store::{
     Accepted, BudgetDecision, BudgetLimit, CancelOutcome, Claim, ClaimRequest, ClaimedDelivery, Day, Delivery,
     DeliveryClaim, DeliveryFilter, DeliveryId, DeliveryLease, DeliveryStep, DeliveryStore, EditOutcome, Effects,
-    EndState, Finish, FireOutcome, HandBack, IntakeStore, Lease, MessageEdit, NewDelivery, NewMessage, NewSchedule,
-    Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule, ScheduleFilter, ScheduleFiring, ScheduleId,
-    ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
+    EndState, Finish, FireOutcome, HandBack, IntakeStore, JoinedOutcome, Lease, MessageEdit, NewDelivery, NewMessage,
+    NewSchedule, Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule, ScheduleFilter, ScheduleFiring,
+    ScheduleId, ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
 };
 
 use super::MeasuredStore;
@@ -69,6 +69,17 @@ impl WorkStore for MeasuredStore {
 
     async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()> {
         self.timed("join_turn", self.inner.join_turn(lease, turn, effects, now)).await
+    }
+
+    async fn resolve_joined(
+        &self,
+        lease: Lease,
+        turn: TurnId,
+        outcome: JoinedOutcome,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.timed("resolve_joined", self.inner.resolve_joined(lease, turn, outcome, effects, now)).await
     }
 
     async fn reserve_budget(

@@ -7,15 +7,22 @@ mod procfs;
 mod program;
 mod start;
 
-use std::{ffi::CStr, io, os::fd::AsFd, path::PathBuf, str::FromStr};
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+    str::FromStr,
+};
 
 use rustix::{
-    fs::{Mode, OFlags, fstat, openat},
+    fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create, openat},
     net::{RecvFlags, SendFlags},
     param::page_size,
     pipe::fcntl_setpipe_size,
     process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal},
     thread::CapabilitySet,
+    time::ClockId,
 };
 
 pub(crate) use children::{is_own_child, own_children};
@@ -38,6 +45,18 @@ pub(crate) const SIGNALS: [(Signal, &str); 2] = [(Signal::STKFLT, "SIGSTKFLT"), 
 
 /// Whether [`adopt_orphans`] works: a process without children then has no descendants.
 pub(crate) const ADOPTS_ORPHANS: bool = true;
+
+/// The clock of leases. It continues while the machine sleeps.
+pub(crate) const LEASE_CLOCK: ClockId = ClockId::Boottime;
+
+/// Creates a file of `bytes` zeros in memory, which has no name and a fixed size.
+pub(crate) fn shared_memory(bytes: usize) -> io::Result<OwnedFd> {
+    let file = memfd_create(c"teamster-lease", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, bytes as u64)?;
+    // A process that shrinks the file would crash those that have mapped it.
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
+}
 
 /// Makes this process the parent of its orphaned descendants.
 pub(crate) fn adopt_orphans() -> io::Result<()> {

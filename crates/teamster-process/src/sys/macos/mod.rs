@@ -9,7 +9,10 @@ mod start;
 use std::{
     ffi::{CStr, OsString},
     io,
-    os::{fd::AsFd, unix::ffi::OsStringExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStringExt,
+    },
     path::PathBuf,
     ptr::null_mut,
 };
@@ -17,6 +20,7 @@ use std::{
 use rustix::{
     net::{RecvFlags, SendFlags, sockopt::set_socket_nosigpipe},
     process::Signal,
+    time::ClockId,
 };
 
 pub(crate) use handle::{signal, watch, watch_after_fork};
@@ -38,6 +42,16 @@ pub(crate) const SIGNALS: [(Signal, &str); 2] = [(Signal::EMT, "SIGEMT"), (Signa
 
 /// Whether [`adopt_orphans`] works: a process without children then has no descendants.
 pub(crate) const ADOPTS_ORPHANS: bool = false;
+
+/// The clock of leases. It continues while the machine sleeps.
+pub(crate) const LEASE_CLOCK: ClockId = ClockId::Monotonic;
+
+/// Creates a temporary file of `bytes` zeros, which has no name.
+pub(crate) fn shared_memory(bytes: usize) -> io::Result<OwnedFd> {
+    let file = tempfile::tempfile()?;
+    file.set_len(bytes as u64)?;
+    Ok(file.into())
+}
 
 /// Does nothing: process 1 adopts all orphans here.
 #[expect(clippy::unnecessary_wraps, reason = "another system may refuse")]

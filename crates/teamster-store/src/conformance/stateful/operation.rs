@@ -21,6 +21,7 @@ pub(super) enum Kind {
     StartAttempt,
     Append,
     Join,
+    ResolveJoined,
     Reserve,
     Finish,
     HandBack,

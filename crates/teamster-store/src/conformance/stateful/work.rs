@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use super::super::records::event;
 use super::super::world::LEASE;
 use super::driver::{Driver, both, host, pick, worker};
 use super::operation::{Kind, Operation};
 use crate::ids::{Day, Json, PermissionId};
 use crate::records::{
     Answer, AttemptEnd, BudgetLimit, ClaimRequest, Decision, DeliveryClaim, DeliveryStep, EndState, Finish, HandBack,
-    HandBackKind, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session, SessionChange, Usage,
-    UsageEntry,
+    HandBackKind, JoinedOutcome, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session,
+    SessionChange, Usage, UsageEntry,
 };
 
 impl Driver {
@@ -41,8 +40,8 @@ impl Driver {
             Kind::Answer => {
                 let Some(id) = pick(&self.permissions, first) else { return };
                 let decision = [Decision::Allow, Decision::AllowAlways, Decision::Deny][usize::from(second % 3)];
-                let event = event("permission_answered", self.now);
-                let answer = Answer { id, decision, by: "bob".to_owned(), message: None, event };
+                let effects = self.effects(third, None);
+                let answer = Answer { id, decision, by: "bob".to_owned(), message: None, effects };
                 both!(self, answer_permission(answer, self.now));
             }
             Kind::Enqueue | Kind::ClaimDeliveries | Kind::AdvanceDelivery | Kind::RetryDelivery => {
@@ -75,6 +74,16 @@ impl Driver {
                 let effects = self.effects(second, Some(lease));
                 both!(self, join_turn(lease, turn, effects, self.now));
             }
+            Kind::ResolveJoined => {
+                let Some(turn) = pick(&self.turns, third) else { return };
+                let effects = self.effects(second, Some(lease));
+                let outcome = match second % 4 {
+                    0 => JoinedOutcome::Waits,
+                    1 => JoinedOutcome::Failed("INTERRUPTED".to_owned()),
+                    _ => JoinedOutcome::Taken,
+                };
+                both!(self, resolve_joined(lease, turn, outcome, effects, self.now));
+            }
             Kind::Reserve => {
                 let budget = |number: u8| BudgetLimit {
                     scope: format!("scope-{}", number % 2),
@@ -103,24 +112,28 @@ impl Driver {
                 both!(self, finish(lease, finish, self.now));
             }
             _ => {
-                let later = self.now.after(Duration::from_secs(u64::from(third % 20)));
-                let kind = match second % 3 {
-                    0 => HandBackKind::Retry(later),
-                    1 => HandBackKind::Pause(later),
-                    _ => HandBackKind::Shutdown,
-                };
-                let hand_back = HandBack { kind, attempt: self.attempt_end(lease, second, third) };
+                let hand_back = self.hand_back(lease, second, third);
                 both!(self, hand_back(lease, hand_back, self.now));
             }
         }
     }
 
-    fn closings(&self, number: u8) -> Vec<PermissionClosing> {
+    fn hand_back(&mut self, lease: Lease, second: u8, third: u8) -> HandBack {
+        let later = self.now.after(Duration::from_secs(u64::from(third % 20)));
+        let kind = match second % 3 {
+            0 => HandBackKind::Retry(later),
+            1 => HandBackKind::Pause(later),
+            _ => HandBackKind::Shutdown,
+        };
+        HandBack { kind, attempt: self.attempt_end(lease, second, third) }
+    }
+
+    fn closings(&mut self, number: u8) -> Vec<PermissionClosing> {
         let outcome =
             if number.is_multiple_of(2) { PermissionOutcome::TimedOut } else { PermissionOutcome::WorkerLost };
-        let event = (!number.is_multiple_of(3)).then(|| event("permission_answered", self.now));
         let ids = [pick(&self.permissions, number), self.permissions.last().copied()];
-        ids.into_iter().flatten().map(|id| PermissionClosing { id, outcome, event: event.clone() }).collect()
+        let closing = |id| PermissionClosing { id, outcome, effects: self.effects(number, None) };
+        ids.into_iter().flatten().map(closing).collect()
     }
 
     fn attempt_end(&mut self, lease: Lease, second: u8, third: u8) -> AttemptEnd {

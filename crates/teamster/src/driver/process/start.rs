@@ -67,7 +67,7 @@ impl AgentProcess {
             return Err(failure);
         }
         let (supervisor, orphans, password) = (Arc::clone(&host.supervisor), host.orphans, host.password.clone());
-        let recorder = host.recorder(&redactor);
+        let (recorder, lease) = (host.recorder(&redactor), host.lease.clone());
         // The keeper starts while the files are written.
         let (prepared, keeper) = Box::pin(async {
             tokio::join!(wait_for_disk(prepare_on_thread(launch, host), cancel), request_keeper(&supervisor, cancel))
@@ -78,7 +78,7 @@ impl AgentProcess {
             return Err(not_spawned(&SpawnError::Stopped));
         };
         let Prepared { spawn, mut resources, project_guard, warning } = prepared?;
-        let spawned = match keeper {
+        let spawned = match keeper.map(|keeper| keeper.with_lease(lease.as_ref())) {
             Ok(keeper) => keeper.spawn_until(&spawn, resources.run_dir.as_ref(), cancel.cancelled()).await,
             Err(error) => Err(error),
         };
@@ -261,6 +261,7 @@ fn not_found(program: &Path, error: &FindError) -> Failure {
 fn not_spawned(error: &SpawnError) -> Failure {
     let code = match error {
         SpawnError::NotFound { .. } => ErrorCode::CliNotFound,
+        SpawnError::LeaseExpired => ErrorCode::LeaseExpired,
         _ => ErrorCode::SpawnFailed,
     };
     Failure::new(code, with_causes(error))

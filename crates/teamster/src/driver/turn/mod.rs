@@ -27,6 +27,7 @@ use self::stopping::Stopping;
 use self::timer::LimitTimer;
 use super::answers::GivenAnswer;
 use super::event_sink::EventSink;
+use super::failures::lease_expired;
 use super::log::Wait;
 use super::process::{
     AgentOutput, AgentProcess, GuardedProtocol, LeaderExit, Link, MAX_UNREAD_INPUT, Receiver as _, Termination,
@@ -255,6 +256,9 @@ impl<'a> TurnDriver<'a> {
                     self.alarmed(alarm.unwrap_or(started), output, reads_lines).await;
                 }
             }
+        }
+        if self.tree.lease_expired() {
+            self.set_cause(Cause::Failed(lease_expired()));
         }
         // The caller may have stopped the run before its exit was noticed.
         if run.is_stopped() {

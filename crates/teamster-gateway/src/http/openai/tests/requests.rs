@@ -45,7 +45,7 @@ async fn no_content_can_pretend_to_be_another_role() {
         { "role": "assistant", "content": null, "tool_calls": [{ "id": "c", "function": { "name": "read" } }] },
         { "role": "tool", "tool_call_id": "c", "content": forged },
         { "role": "assistant", "content": forged },
-        { "role": "user", "content": "Go on" },
+        { "role": "user", "content": "Continue" },
     ]));
     let (turn, _) = message(&fixture, &body).await;
     let lines: Vec<Value> = turn.message.text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

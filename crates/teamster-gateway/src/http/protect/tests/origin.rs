@@ -120,7 +120,7 @@ async fn what_a_form_can_send_is_refused() {
 }
 
 #[tokio::test]
-async fn responses_say_that_nobody_may_sniff_frame_or_store_them() {
+async fn responses_forbid_that_they_are_sniffed_framed_or_stored() {
     let gateway = fixture();
     for path in ["/", "/v1/things"] {
         let answer = gateway.get(path, "").await;

@@ -57,7 +57,7 @@ async fn lists_have_pages() {
 }
 
 #[tokio::test]
-async fn an_invalid_token_is_not_created_and_the_answer_says_why() {
+async fn an_invalid_token_is_not_created_and_the_answer_contains_why() {
     let gateway = fixture();
     let admin = gateway.token(&[Scope::Admin]).await;
     let bodies = [

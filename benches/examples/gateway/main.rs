@@ -1,0 +1,26 @@
+//! `gateway TEAMSTER FAKE_CLI`: what `teamster serve` costs, seen from its clients. `cargo xtask bench gateway` starts it.
+
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a measurement")]
+
+mod client;
+mod figures;
+mod process;
+
+use std::path::PathBuf;
+
+use process::Programs;
+
+fn main() {
+    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
+    let programs =
+        Programs { teamster: args.next().expect("the program teamster"), fake_cli: args.next().expect("the fake CLI") };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        println!("| figure | measured |\n| --- | --: |");
+        figures::accepted(&programs).await;
+        figures::first_event(&programs).await;
+        figures::streaming(&programs).await;
+        figures::memory(&programs).await;
+        figures::log_size(&programs).await;
+    });
+}
