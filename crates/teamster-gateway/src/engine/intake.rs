@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    EditOutcome, Effects, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage,
+    EditOutcome, Effects, EndState, IdempotencyKey, Json, MessageEdit, MessageId, MessageMode, NewConversation, NewMessage,
     Permission, PermissionId, QueueLimits, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
@@ -11,12 +11,14 @@ use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::conversations::{not_found, rejected};
+use super::ending::{TurnAnswer, TurnEnding, finished};
 use super::gateway::{Gateway, Shared};
 use super::running::TurnCommand;
 use crate::attachments::StoredAttachment;
+use crate::channels::deliveries::Recipient;
 use crate::config::{ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
-use crate::event::{GatewayEvent, TurnEnd};
+use crate::event::GatewayEvent;
 use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 use crate::telemetry::spans::current_trace;
@@ -218,14 +220,23 @@ impl Gateway {
     /// Aborts a turn that waits, or requests the abort of one that runs.
     pub async fn abort_turn(&self, turn: TurnId) -> Result<CancelOutcome, GatewayError> {
         let shared = &self.shared;
-        let event = GatewayEvent::TurnFinished { state: TurnEnd::Aborted, error_code: None, error: None };
-        let effects = Effects::events(vec![shared.event(&event, Some(turn))?]);
+        let found = shared.store.turn(turn).await?;
+        let id = found.ok_or_else(|| turn_not_found(turn))?.conversation;
+        let conversation = shared.store.conversation(id, self.now()).await?.ok_or_else(|| not_found(id))?;
+        let ending = TurnEnding { state: EndState::Aborted, code: None, error: None };
+        let on_turn = Some((turn, conversation.epoch));
+        let to = Recipient { conversation: id, address: &conversation.address, turn: on_turn, now: self.now() };
+        // A turn that is queued again can be aborted again.
+        let name = format!("aborted-{}", conversation.last_seq);
+        let effects = Effects {
+            events: vec![shared.event(&ending.event(), Some(turn))?],
+            deliveries: ending.deliveries(&to, TurnAnswer::default(), &name)?,
+        };
         let outcome = shared.store.cancel_turn(turn, effects, self.now()).await?;
         match outcome {
             CancelOutcome::Aborted => {
-                if let Some(turn) = shared.store.turn(turn).await? {
-                    self.announce_growth(turn.conversation);
-                }
+                shared.hooks.notify(finished(id, turn, EndState::Aborted, None));
+                self.announce_growth(id);
             }
             CancelOutcome::Requested => shared.running.send(turn, TurnCommand::Abort),
             CancelOutcome::Ended(_) => {}

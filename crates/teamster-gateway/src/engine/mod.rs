@@ -7,6 +7,7 @@
 //! | `intake` | what clients and channels bring in: messages, edits, aborts, answers |
 //! | `conversations` | conversations and their settings |
 //! | `decisions` | what happens next, as pure functions |
+//! | `ending` | how the end of a turn is shown |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
 //! | `upkeep` | closes idle sessions, deletes old data |
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
@@ -18,6 +19,7 @@
 
 mod conversations;
 mod decisions;
+mod ending;
 mod gateway;
 mod history;
 mod hub;

@@ -4,6 +4,7 @@ mod agents;
 mod answers;
 mod continuation;
 mod crashes;
+mod ends;
 mod exposition;
 mod metrics;
 mod outages;

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::deliveries::{self, Recipient};
+use crate::engine::ending::finished;
 use crate::engine::gateway::{Gateway, Shared};
 use crate::engine::running::TurnCommand;
 use crate::engine::slots::Slot;
@@ -128,6 +129,7 @@ impl TurnContext {
         self.persist(|| shared.store.finish(self.lease(), finish.clone(), shared.clock.now())).await?;
         failpoint!("finish.after");
         spans::turn_ended(&self.span, state, code.as_deref());
+        shared.hooks.notify(finished(conversation, self.claim.turn.id, state, code));
         self.gateway.announce_growth(conversation);
         Ok(())
     }
