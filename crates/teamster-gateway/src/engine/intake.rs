@@ -109,8 +109,38 @@ impl Gateway {
         accepted.inspect_err(|_| self.shared.metrics.message_refused())
     }
 
+    /// Returns the first outcome of a message that was accepted before, by its idempotency key or by one of its ids in the
+    /// channel. Rules and hooks have permitted it then, whatever they decide now.
+    ///
+    /// # Errors
+    /// The idempotency key was used with another body, or the message was deleted since.
+    pub async fn accepted_before(
+        &self,
+        channel: &str,
+        channel_ids: &[String],
+        idempotency: Option<&IdempotencyKey>,
+    ) -> Result<Option<AcceptedMessage>, GatewayError> {
+        if channel_ids.is_empty() && idempotency.is_none() {
+            return Ok(None);
+        }
+        let known = self.shared.store.known_message(channel.to_owned(), channel_ids.to_vec(), idempotency.cloned());
+        let Some(known) = known.await? else { return Ok(None) };
+        let accepted = accepted_message(known)?;
+        self.shared.metrics.message_accepted(channel, true);
+        Ok(Some(accepted))
+    }
+
     async fn accept_once(&self, message: IncomingMessage) -> Result<AcceptedMessage, GatewayError> {
         let shared = &self.shared;
+        let channel = match &message.target {
+            MessageTarget::Address(address) => address.channel.as_str(),
+            MessageTarget::Conversation(_) => "http",
+        };
+        if let Some(known) =
+            self.accepted_before(channel, &message.channel_ids, message.idempotency.as_ref()).await?
+        {
+            return Ok(known);
+        }
         if shared.stop.is_cancelled() {
             return Err(GatewayError::ShuttingDown);
         }
@@ -139,14 +169,7 @@ impl Gateway {
         failpoint!("accept.before");
         let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
         failpoint!("accept.after");
-        let (turn, is_duplicate) = match accepted {
-            Accepted::New(turn) => (turn, false),
-            Accepted::Duplicate(turn) => (turn, true),
-            Accepted::Deleted => {
-                let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
-                return Err(GatewayError::Rejected { reason });
-            }
-        };
+        let AcceptedMessage { turn, is_duplicate } = accepted_message(accepted)?;
         shared.metrics.message_accepted(&address.channel, is_duplicate);
         Span::current()
             .record("channel", &address.channel)
@@ -332,6 +355,17 @@ fn queued_event(id: &MessageId, author: &str, text: &str, attachments: &[String]
         text: text.to_owned(),
         attachments: attachments.to_vec(),
         schedule_id: None,
+    }
+}
+
+fn accepted_message(accepted: Accepted) -> Result<AcceptedMessage, GatewayError> {
+    match accepted {
+        Accepted::New(turn) => Ok(AcceptedMessage { turn, is_duplicate: false }),
+        Accepted::Duplicate(turn) => Ok(AcceptedMessage { turn, is_duplicate: true }),
+        Accepted::Deleted => {
+            let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
+            Err(GatewayError::Rejected { reason })
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of hooks, with real processes and a real HTTP receiver.
 
 mod configuration;
+mod repeats;
 
 use std::fs;
 use std::path::Path;

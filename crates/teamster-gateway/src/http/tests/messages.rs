@@ -136,3 +136,15 @@ async fn a_file_is_uploaded_attached_and_downloaded_but_never_shown() {
     let wrong = json!([{ "hash": large, "name": "a", "mediaType": "text html\n" }]);
     world.post(&path, json!({ "text": "x", "attachments": wrong })).await.problem(400, "INVALID_REQUEST");
 }
+
+#[tokio::test]
+async fn a_repeated_message_is_the_same_although_its_file_is_gone() {
+    let world = World::memory(|_| {});
+    let id = world.conversation().await;
+    let hash = world.gateway.attachments().put(b"content".to_vec()).await.unwrap();
+    let body = json!({ "text": "see", "attachments": [{ "hash": hash, "name": "a.txt" }] });
+    let first = send(&world, &id, body.clone(), "k").await;
+    first.json(StatusCode::ACCEPTED);
+    std::fs::remove_dir_all(world.gateway.config().data_dir.join("files")).unwrap();
+    assert_eq!(send(&world, &id, body, "k").await.bytes, first.bytes);
+}
