@@ -163,6 +163,7 @@ impl Gateway {
         let text = match shared.hooks.judge(&event).await {
             Verdict::Accept(text) => text,
             Verdict::Reject(reason) => return Err(GatewayError::Rejected { reason }),
+            Verdict::Unavailable(reason) => return Err(GatewayError::Unavailable { reason }),
         };
         let new = shared.new_message(message, text, target)?;
         let (mode, limits) = (new.mode, self.queue_limits());

@@ -34,3 +34,14 @@ async fn a_repeated_message_has_its_first_outcome_and_is_not_judged_again() {
     let other = test.gateway.accept(incoming("b", "2")).await.unwrap_err();
     assert!(matches!(other, GatewayError::Rejected { .. }), "{other}");
 }
+
+#[tokio::test]
+async fn a_message_that_could_not_be_checked_is_accepted_when_the_hook_works_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let hook = closed(HookConfig { directory: Some(directory.path().to_owned()), ..shell("test -e works") });
+    let test = TestGateway::new(|config| config.hooks = vec![hook]);
+    let error = test.gateway.accept(incoming("a", "1")).await.unwrap_err();
+    assert!(matches!(error, GatewayError::Unavailable { .. }), "{error}");
+    std::fs::write(directory.path().join("works"), "").unwrap();
+    assert!(!test.gateway.accept(incoming("a", "1")).await.unwrap().is_duplicate);
+}
