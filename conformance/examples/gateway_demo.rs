@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask demo --gateway` runs it. The models are scripts in this process.
 
-#![expect(clippy::print_stdout, reason = "a person watches it")]
+#![expect(clippy::indexing_slicing, clippy::print_stdout, reason = "a person watches it")]
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

@@ -12,6 +12,7 @@ mod install;
 mod install_clis;
 mod latency;
 mod load;
+mod page;
 mod python;
 mod schemathesis;
 mod size;
@@ -60,6 +61,8 @@ enum Command {
     Latency(latency::Args),
     /// Start hundreds of runs in one process, and measure the resources of each
     Load(load::Args),
+    Page(page::Args),
+    PageShots(page::ShotsArgs),
     Fuzz(fuzz::Args),
     Schemathesis(schemathesis::Args),
     Soak(soak::Args),
@@ -97,6 +100,8 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Bench(args) => bench::run(args)?,
         Command::Latency(args) => latency::run(args)?,
         Command::Load(args) => load::run(args)?,
+        Command::Page(args) => page::run(args)?,
+        Command::PageShots(args) => page::shots(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
         Command::Schemathesis(args) => {
             tools::Tools::find().require_python()?;

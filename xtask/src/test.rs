@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use crate::bench;
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
+use crate::page;
 use crate::python;
 use crate::size;
 use crate::tidy;
@@ -41,6 +42,8 @@ enum Action {
     Tidy,
     InstallClis,
     InstallPython,
+    /// The web page: its committed files and its tests.
+    Page,
     /// The number of instructions, against the baseline.
     Instructions,
     /// The size of the command, and the number of its crates.
@@ -73,6 +76,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
             Action::Tidy => tidy::check_against_baseline(),
             Action::InstallClis => install_clis::run(),
             Action::InstallPython => python::install_for_tests(),
+            Action::Page => page::check(&mut totals),
             Action::Instructions => bench::check_counts(),
             Action::Size => size::run(),
             Action::Skip(why) => {
@@ -111,6 +115,7 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     if !tools.nextest {
         checks.push(check("survival", Action::Count(survival(tools, Column::Fake))));
     }
+    checks.push(check("web page", web_page(scope)));
     checks.push(check("agent CLIs", Action::InstallClis));
     let left_out = Action::Skip("skipped, with the tests that need it: TEAMSTER_WITHOUT_PYTHON is set");
     checks.push(check("Python clients", if python::is_left_out() { left_out } else { Action::InstallPython }));
@@ -133,6 +138,14 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         },
     ));
     checks
+}
+
+/// Checks the web page. A run of CI without a browser fails when it gets there.
+fn web_page(scope: Scope) -> Action {
+    if scope != Scope::Ci && page::missing().is_some() {
+        return Action::Skip("skipped: Chromium is not installed (`cargo xtask page --check` says how to get it)");
+    }
+    Action::Page
 }
 
 /// Checks the shipped crates for macOS.

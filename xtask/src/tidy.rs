@@ -111,6 +111,8 @@ impl<'a> Part<'a> {
                 part.findings.extend(sizes::check(source, &syntax));
                 part.findings.extend(words::check_rust(source, &syntax));
                 part.modules.insert(&source.path, FileModules::of(&syntax.items));
+            } else if source.is_typescript() {
+                part.findings.extend(sizes::check_length(source));
             } else {
                 part.findings.extend(words::check_page(source));
                 part.findings.extend(links::check(source, &root()));

@@ -1,4 +1,4 @@
-//! How many tests ran, read from the closing lines of cargo-nextest and of `cargo test`.
+//! How many tests ran, read from the closing lines of cargo-nextest, `cargo test` and vitest.
 //!
 //! A run of all checks uses a test runner several times; the sum is its last line.
 
@@ -29,6 +29,10 @@ impl Totals {
                 let passed = number_before(line, " passed").unwrap_or(0);
                 (passed, run.saturating_sub(passed))
             })
+        } else if line.trim_start().starts_with("Tests  ") {
+            // Tests  2 failed | 48 passed (50)
+            let passed = number_before(line, " passed").unwrap_or(0);
+            number_before(line, ")").map(|all| (passed, all.saturating_sub(passed)))
         } else {
             None
         };
@@ -72,14 +76,17 @@ mod tests {
     }
 
     #[test]
-    fn adds_up_the_closing_lines_of_both_runners() {
+    fn adds_up_the_closing_lines_of_all_runners() {
         assert_eq!(
             counted(&[
                 "     Summary [   0.523s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 3 skipped\n",
                 "     Summary [   0.004s] 1 test run: 1 passed, 0 skipped\n",
                 "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+                " Test Files  1 failed | 5 passed (6)\n",
+                "      Tests  2 failed | 48 passed (50)\n",
+                "      Tests  10 passed (10)\n",
             ]),
-            "14 passed, 2 failed"
+            "72 passed, 4 failed"
         );
     }
 

@@ -1,6 +1,13 @@
 //! `gateway TEAMSTER FAKE_CLI`: what `teamster serve` costs, seen from its clients. `cargo xtask bench gateway` starts it.
 
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a measurement")]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a measurement"
+)]
 
 mod client;
 mod figures;

@@ -93,9 +93,9 @@ impl Events {
     /// Returns the next event. Comments are skipped.
     pub async fn next(&mut self) -> Result<Value> {
         loop {
-            while let Some((frame, rest)) = self.unread.split_once("\n\n") {
+            while let Some(end) = self.unread.find("\n\n") {
+                let frame: String = self.unread.drain(..end + 2).collect();
                 let data: String = frame.lines().filter_map(|line| line.strip_prefix("data:")).collect();
-                self.unread = rest.to_owned();
                 if !data.is_empty() {
                     return serde_json::from_str(&data).with_context(|| format!("an event is no JSON: {data}"));
                 }

@@ -146,7 +146,7 @@ impl TestGateway {
     pub async fn answered(&self, conversation: &str, message: &str) -> Result<Value> {
         let turn = self.send(conversation, message).await?;
         let turn = self.ended(&turn).await?;
-        ensure!(turn["state"] == "done", "{turn}");
+        ensure!(turn.get("state") == Some(&"done".into()), "{turn}");
         Ok(turn)
     }
 
@@ -157,11 +157,12 @@ impl TestGateway {
 
     /// Waits for an event of a turn, and returns it.
     pub async fn event(&self, conversation: &str, turn: &str, kind: &str) -> Result<Value> {
+        let (turn, kind) = (Value::from(turn), Value::from(kind));
         let find = async {
             let mut events = self.events(conversation).await?;
             loop {
                 let event = events.next().await?;
-                if event["turnId"] == turn && event["type"] == kind {
+                if event.get("turnId") == Some(&turn) && event.get("type") == Some(&kind) {
                     return Ok(event);
                 }
             }
@@ -172,14 +173,14 @@ impl TestGateway {
 
     /// Returns the log of a conversation, and checks that its numbers have no gap.
     pub async fn log(&self, conversation: &str) -> Result<Vec<Value>> {
-        let last = self.get(&format!("/v1/conversations/{conversation}")).await?["lastSeq"].as_u64();
+        let last = self.get(&format!("/v1/conversations/{conversation}")).await?.get("lastSeq").and_then(Value::as_u64);
         let last = last.context("no number of the last event")?;
         let mut events = self.events(conversation).await?;
         let mut log = Vec::new();
         for seq in 1..=last {
             let event = timeout(TIMEOUT, events.next()).await.context("an event is missing")??;
             print(&event.to_string());
-            ensure!(event["seq"] == seq, "event {} instead of {seq}", event["seq"]);
+            ensure!(event.get("seq") == Some(&seq.into()), "not the event {seq}: {event}");
             log.push(event);
         }
         Ok(log)

@@ -34,7 +34,7 @@ async fn a_killed_gateway_loses_no_message_and_resumes_the_session(agent: &Agent
     let session = first["result"]["sessionId"].as_str().context("no session")?.to_owned();
     agent.saved(&env, "Answer one.").await?;
 
-    // Killed before the model has written anything: the turn starts again. Another message waits.
+    // Killed before the model has responded: the turn starts again. Another message waits.
     let second = gateway.send(&conversation, "Message two. SCN:two").await?;
     env.provider().gate("two").wait_reached(TIMEOUT).await?;
     let third = gateway.send(&conversation, "Message three. SCN:three").await?;

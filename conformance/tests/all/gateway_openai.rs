@@ -68,7 +68,7 @@ async fn the_client_lists_the_agents_and_gets_whole_answers_and_errors_with_thei
     assert!(texts.contains("My name is Ada.") && sent.system.contains("Be brief."), "{texts}");
 
     let mut unknown = request("Hello");
-    unknown["model"] = "missing".into();
+    unknown["model"] = "unknown".into();
     let error = openai.call("complete", &unknown).await?;
     assert_eq!((&error["error"], &error["code"]), (&json!("NotFoundError"), &json!("model_not_found")), "{error}");
     let mut several = request("Hello");

@@ -80,7 +80,7 @@ async fn an_agent_sends_messages_and_files_and_makes_schedules_without_a_permiss
     assert_eq!(planned["result"]["finalText"], "Planned.", "{planned}");
 
     let log = gateway.log(&conversation).await?;
-    assert!(log.iter().all(|event| event["type"] != "permission_request"), "no tool needs a permission");
+    assert!(log.iter().all(|event| event["type"] != "permission_request"), "no permission is requested");
     let outputs = results(&log, sent["id"].as_str().context("an id")?);
     let errors: Vec<bool> = outputs.iter().map(|(_, is_error)| *is_error).collect();
     assert_eq!(errors, [false, false, true], "a file elsewhere is refused: {outputs:?}");

@@ -89,7 +89,7 @@ pub enum GatewayEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The agent's session was lost or replaced.
+    /// The agent does not know all of the conversation: its session was lost, or it is new and the history is too long.
     SessionReset {
         /// Why, and what the agent knows now.
         reason: String,

@@ -16,6 +16,7 @@
 //! | `tools` | the MCP tools that the gateway offers to agents |
 //! | `schedules` | when schedules fire |
 //! | `telemetry` | metrics, spans and JSON logs |
+//! | `web` | the files of the web page |
 
 pub mod access;
 pub mod attachments;
@@ -37,6 +38,7 @@ pub mod telemetry;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+pub mod web;
 
 pub use clock::Clock;
 pub use engine::{

@@ -76,7 +76,7 @@ fn millis(duration: Duration) -> u64 {
 ///
 /// When the deadline has passed, every tree that was started under the lease is killed with
 /// `SIGKILL`, without a grace period. Its keeper does that, so it also happens while this program
-/// is stopped. An expired lease cannot be revived for these trees: a later renewal begins a new
+/// is stopped. An expired lease cannot be revived for these trees: a later renewal starts a new
 /// term, for trees that are started after it. No tree starts under an expired lease.
 ///
 /// ```

@@ -3,7 +3,7 @@
 //! It keeps every span that an exporter sends, so that a test can verify names, parents and attributes.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -143,5 +143,9 @@ fn text(value: Option<&AnyValue>) -> String {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -13,12 +13,17 @@ pub(super) fn check(source: &Source, syntax: &syn::File) -> Vec<Finding> {
     let mut functions = Functions { source, findings: Vec::new() };
     functions.visit_file(syntax);
     let mut findings = functions.findings;
-    let lines = source.text.lines().count();
-    if lines > MAX_FILE_LINES {
-        let text = format!("{lines} lines; split it by subject into files of at most {MAX_FILE_LINES}");
-        findings.push(Finding { file: source.path.clone(), line: None, check: Check::Files, text });
-    }
+    findings.extend(check_length(source));
     findings
+}
+
+/// Checks the length of a file.
+pub(super) fn check_length(source: &Source) -> Option<Finding> {
+    let lines = source.text.lines().count();
+    (lines > MAX_FILE_LINES).then(|| {
+        let text = format!("{lines} lines; split it by subject into files of at most {MAX_FILE_LINES}");
+        Finding { file: source.path.clone(), line: None, check: Check::Files, text }
+    })
 }
 
 struct Functions<'a> {

@@ -18,12 +18,19 @@ impl Source {
     pub(super) fn is_rust(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "rs")
     }
+
+    pub(super) fn is_typescript(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "ts" || extension == "tsx")
+    }
 }
 
-/// The Rust and Markdown files that are under version control, or could be. Removed files are left out.
+/// The Rust, TypeScript and Markdown files that are under version control, or could be. Removed files are left out.
 pub(super) fn list() -> Result<Vec<Source>> {
-    let listed = output(program("git", &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs", "*.md"]))
-        .context("`git ls-files` failed")?;
+    let listed = output(program(
+        "git",
+        &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs", "*.md", "*.ts", "*.tsx"],
+    ))
+    .context("`git ls-files` failed")?;
     let mut sources = Vec::new();
     for path in listed.lines().map(PathBuf::from) {
         let file = root().join(&path);

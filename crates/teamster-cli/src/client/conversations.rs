@@ -60,8 +60,8 @@ struct ListArgs {
     #[arg(short, long = "query", value_name = "TEXT")]
     query: Option<String>,
 
-    /// The largest number of conversations [20]
     #[arg(short = 'n', long, value_name = "N", default_value = "20", hide_default_value = true)]
+    #[arg(help = "The largest number of conversations [20]")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 

@@ -3,7 +3,7 @@
 //! - [`connection`]: where the gateway is, its token, and calls of its API.
 //! - [`events`]: the events of a conversation, with reconnection.
 //! - [`turn`]: shows the events of one turn as `run` does.
-//! - [`send`], [`conversations`], [`tail`], [`approve`]: the commands.
+//! - [`mod@send`], [`mod@conversations`], [`mod@tail`], [`mod@approve`]: the commands.
 
 mod approve;
 mod connection;

@@ -1,7 +1,7 @@
 //! The configuration files: the user's own one, and that of a project.
 //!
 //! - [`user`]: the user's own file.
-//! - [`file`]: reads a file into settings, profiles and agents, and its problems.
+//! - [`mod@file`]: reads a file into settings, profiles and agents, and its problems.
 //! - [`agents`]: the tables `[agents.NAME]`, which define programs that speak ACP.
 //! - `serve`: the table `[serve]`, which configures the gateway.
 //! - [`project`]: finds the file of a project; [`trust`]: the directories whose files are used.

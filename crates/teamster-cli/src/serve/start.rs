@@ -11,7 +11,7 @@ use teamster_gateway::channels::{self, WebhookChannel};
 use teamster_gateway::config::file::Serve;
 use teamster_gateway::hooks::Hooks;
 use teamster_gateway::http::{self, Protection, ProtectionOptions, Server, ServerOptions};
-use teamster_gateway::{Clock, Gateway, Parts, Running};
+use teamster_gateway::{Clock, Gateway, Parts, Running, web};
 use teamster_store::{HostId, SqliteOptions, SqliteStore};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -77,7 +77,8 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(lock) => lock,
         Err(error) => return fail(&Printable::error(&error)),
     };
-    let store = match SqliteStore::open(&plan.serve.store, SqliteOptions::default()).await {
+    let options = SqliteOptions { max_bytes: config.limits.store_bytes, ..SqliteOptions::default() };
+    let store = match SqliteStore::open(&plan.serve.store, options).await {
         Ok(store) => store,
         Err(error) => return fail(&Printable::error(&error)),
     };
@@ -123,7 +124,7 @@ async fn start(
     let options = ProtectionOptions { listen: server.address(), fixed_token };
     let protection = Protection::new(gateway.clone(), options)?;
     let token = if has_fixed_token { None } else { Some(first_token(&gateway).await?) };
-    let app = http::app(&gateway, &protection, Some(channels::router(webhooks)));
+    let app = http::app(&gateway, &protection, Some(channels::router(webhooks).merge(web::router())));
     let running = gateway.start().await?;
     let scheme = if server.has_tls() { "https" } else { "http" };
     let url = format!("{scheme}://{}", server.address());

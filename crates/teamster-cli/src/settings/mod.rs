@@ -3,7 +3,7 @@
 //! - [`table`]: the settings, derived from clap's definition, so that the three names of an option cannot differ.
 //! - [`value`]: checks a value with clap's definition of its option.
 //! - [`environment`]: the values of environment variables.
-//! - [`resolve`]: the value in effect of each setting, and its origin.
+//! - [`mod@resolve`]: the value in effect of each setting, and its origin.
 //! - [`project_rule`], [`project`]: what a project's file may set.
 //! - [`command_line`]: parses a command line, with the values in effect as clap's defaults.
 //!

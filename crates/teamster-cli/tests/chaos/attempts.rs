@@ -75,12 +75,12 @@ pub(crate) fn check(turn: &str, events: &[Value], end: &Value) {
             AttemptEnd::Final => panic!("{turn}: an attempt follows the last one"),
         }
     }
-    let lost = attempts.iter().filter(|attempt| attempt.end == AttemptEnd::Lost).count();
+    let crashes = attempts.iter().filter(|attempt| attempt.end == AttemptEnd::Lost).count();
     match end["errorCode"].as_str() {
         Some("INTERRUPTED") => {
             assert!(last.end == AttemptEnd::Lost && last.has_progress(), "{turn}: nothing of it had run: {last:?}");
         }
-        Some("PARKED") => assert!(lost >= MAX_CRASHES, "{turn}: it is parked after {lost} crashes"),
+        Some("PARKED") => assert!(crashes >= MAX_CRASHES, "{turn}: it is parked after {crashes} crashes"),
         Some("CLI_EXIT" | "OVERLOADED" | "RATE_LIMIT" | "PROVIDER" | "DEADLINE_EXCEEDED") => {
             let is_last = attempts.len() >= MAX_ATTEMPTS || last.has_tools();
             assert!(is_last, "{turn}: it could be repeated: {last:?}");

@@ -5,28 +5,28 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::receiver::Item;
-use crate::traffic::Place;
+use crate::traffic::Address;
 
-/// The logs by their places, with the ids of the conversations.
-type Logs = BTreeMap<Place, (String, Vec<Value>)>;
+/// The logs by their addresses, with the ids of the conversations.
+type Logs = BTreeMap<Address, (String, Vec<Value>)>;
 
 /// Checks all items: each conversation has those that its log demands, in order, and no others.
 pub(crate) fn check(items: &[Item], logs: &Logs) {
-    let mut by_place: BTreeMap<Place, Vec<&Item>> = BTreeMap::new();
+    let mut by_address: BTreeMap<Address, Vec<&Item>> = BTreeMap::new();
     for item in items {
         let target = |name: &str| item.body["target"][name].as_str().expect("a target").to_owned();
-        let place = Place::Webhook { chat: target("chat"), thread: target("thread") };
-        by_place.entry(place).or_default().push(item);
+        let address = Address::Webhook { chat: target("chat"), thread: target("thread") };
+        by_address.entry(address).or_default().push(item);
     }
-    for (place, (id, log)) in logs.iter().filter(|(place, _)| matches!(place, Place::Webhook { .. })) {
-        let items = by_place.remove(place).unwrap_or_default();
+    for (address, (id, log)) in logs.iter().filter(|(address, _)| matches!(address, Address::Webhook { .. })) {
+        let items = by_address.remove(address).unwrap_or_default();
         for item in &items {
             assert_eq!(item.body["conversationId"], id.as_str(), "{item:?}");
         }
         check_ends(id, log, &items);
         check_prompts(id, log, &items);
     }
-    assert!(by_place.is_empty(), "items for unknown chats: {by_place:?}");
+    assert!(by_address.is_empty(), "items for unknown chats: {by_address:?}");
 }
 
 /// Each turn has one answer or failure, which is its last item. The items of turns are in the order of the turns.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::follower::Follower;
 use crate::receiver::Receiver;
-use crate::traffic::{Place, SentMessage};
+use crate::traffic::{Address, SentMessage};
 use crate::webhook::{Approvals, STRANGER};
 use crate::{attempts, chats};
 
@@ -25,37 +25,37 @@ const EXPECTED: [&str; 9] = [
 ];
 
 /// What the test has done and seen.
-pub(crate) struct Evidence<'a> {
+pub(crate) struct Observations<'a> {
     pub(crate) client: &'a Client,
     pub(crate) receiver: &'a Receiver,
     pub(crate) sent: &'a [SentMessage],
     pub(crate) approvals: &'a Approvals,
     /// The subscribers of single conversations.
-    pub(crate) followers: Vec<(Place, Follower)>,
+    pub(crate) followers: Vec<(Address, Follower)>,
     /// The subscriber of all conversations.
     pub(crate) feed: Option<Follower>,
 }
 
 /// Checks all logs, all chats and all streams. Returns a summary: how many turns ended in which way.
-pub(crate) async fn check(evidence: Evidence<'_>) -> String {
-    let Evidence { client, receiver, sent, approvals, followers, feed } = evidence;
+pub(crate) async fn check(observations: Observations<'_>) -> String {
+    let Observations { client, receiver, sent, approvals, followers, feed } = observations;
     let mut logs = BTreeMap::new();
-    for (place, conversation) in client.conversations().await {
+    for (address, conversation) in client.conversations().await {
         let id = conversation["id"].as_str().expect("an id").to_owned();
         let log = client.log(&id).await;
-        logs.insert(place, (id, log));
+        logs.insert(address, (id, log));
     }
     let mut ends = BTreeMap::new();
     let approved = approvals.all();
-    for (place, (id, log)) in &logs {
-        let sent: Vec<_> = sent.iter().filter(|message| message.place == *place).collect();
+    for (address, (id, log)) in &logs {
+        let sent: Vec<_> = sent.iter().filter(|message| message.address == *address).collect();
         let seqs: Vec<_> = log.iter().map(|event| event["seq"].as_u64().expect("a number")).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the log of {id} has no gap");
         check_turns(id, log, &sent, &mut ends);
         check_permissions(id, log, &approved);
     }
-    for (place, follower) in followers {
-        let (id, log) = &logs[&place];
+    for (address, follower) in followers {
+        let (id, log) = &logs[&address];
         assert_eq!(follower.events(log.len()).await, *log, "the stream of {id} has each event once, in order");
     }
     if let Some(feed) = feed {
@@ -178,7 +178,7 @@ fn check_permissions(id: &str, log: &[Value], approved: &BTreeSet<String>) {
 }
 
 /// The stream of all conversations has the events of all logs, those of one conversation in order.
-async fn check_feed(feed: Follower, logs: &BTreeMap<Place, (String, Vec<Value>)>) {
+async fn check_feed(feed: Follower, logs: &BTreeMap<Address, (String, Vec<Value>)>) {
     let count = logs.values().map(|(_, log)| log.len()).sum();
     let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for mut event in feed.events(count).await {

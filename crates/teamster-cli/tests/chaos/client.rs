@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{GatewayProcess, TOKEN};
 use crate::sse::EventReader;
-use crate::traffic::Place;
+use crate::traffic::Address;
 use crate::webhook;
 
 /// The time in which a call is repeated.
@@ -85,34 +85,34 @@ impl Client {
         }
     }
 
-    /// Returns all conversations by their places.
-    pub(crate) async fn conversations(&self) -> BTreeMap<Place, Value> {
+    /// Returns all conversations by their addresses.
+    pub(crate) async fn conversations(&self) -> BTreeMap<Address, Value> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let place = |conversation: &Value| {
+        let address = |conversation: &Value| {
             if conversation["channel"] == webhook::CHANNEL {
-                Place::Webhook { chat: text(&conversation["chat"]), thread: text(&conversation["thread"]) }
+                Address::Webhook { chat: text(&conversation["chat"]), thread: text(&conversation["thread"]) }
             } else {
-                Place::Http(text(&conversation["id"]))
+                Address::Http(text(&conversation["id"]))
             }
         };
-        self.list("/v1/conversations").await.into_iter().map(|found| (place(&found), found)).collect()
+        self.list("/v1/conversations").await.into_iter().map(|found| (address(&found), found)).collect()
     }
 
     /// Creates conversations. One half is in the HTTP API, the other half in chats of the webhook, two in each chat.
-    pub(crate) async fn create_places(&self, count: usize) -> Vec<Place> {
-        let mut places = Vec::new();
+    pub(crate) async fn create_conversations(&self, count: usize) -> Vec<Address> {
+        let mut addresses = Vec::new();
         for number in 0..count {
             if number % 2 == 0 {
                 // A repeated call creates another conversation, which the test does not use.
                 let Reply { status, body, .. } = self.post("/v1/conversations", &json!({})).await;
                 assert_eq!(status, StatusCode::CREATED, "{body}");
-                places.push(Place::Http(body["id"].as_str().expect("an id").to_owned()));
+                addresses.push(Address::Http(body["id"].as_str().expect("an id").to_owned()));
             } else {
                 let thread = if number % 4 == 1 { String::new() } else { "thread".to_owned() };
-                places.push(Place::Webhook { chat: format!("chat-{}", number / 4), thread });
+                addresses.push(Address::Webhook { chat: format!("chat-{}", number / 4), thread });
             }
         }
-        places
+        addresses
     }
 
     /// Waits until all turns have ended and all deliveries are sent.

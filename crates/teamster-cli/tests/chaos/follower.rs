@@ -52,7 +52,7 @@ async fn follow(client: Client, path: String, events: Arc<Mutex<Vec<Value>>>) {
             continue;
         };
         while let Some(frame) = stream.next().await {
-            // The last frame of a stream says why it ends, and has no id.
+            // The last frame of a stream contains why it ends, and has no id.
             let Some(id) = frame.id else { break };
             events.lock().unwrap_or_else(PoisonError::into_inner).push(frame.data);
             last = Some(id);

@@ -6,11 +6,12 @@
 //! failpoint.
 
 #![expect(
+    clippy::disallowed_macros,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stderr,
-    reason = "the lints take helpers of tests for library code"
+    reason = "the lints take helpers of tests for library code, and the summary is for the person who runs the test"
 )]
 
 mod agents;
@@ -35,13 +36,13 @@ use teamster_gateway::FAILPOINTS;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::checker::Evidence;
+use crate::checker::Observations;
 use crate::client::Client;
 use crate::follower::Follower;
 use crate::gateway::{GatewayProcess, Setup};
 use crate::plan::{Plan, one_in};
 use crate::receiver::{Fates, Receiver};
-use crate::traffic::Place;
+use crate::traffic::Address;
 use crate::webhook::Approvals;
 
 /// The time in which all messages must have ended after the last kill.
@@ -83,7 +84,7 @@ impl World {
     async fn finish(
         self,
         sent: &[traffic::SentMessage],
-        followers: Vec<(Place, Follower)>,
+        followers: Vec<(Address, Follower)>,
         feed: Option<Follower>,
     ) -> String {
         let Self { gateway, client, receiver, approvals, approvers } = self;
@@ -92,8 +93,9 @@ impl World {
             assert!(!approver.is_finished(), "an approver has failed");
             approver.abort();
         }
-        let evidence = Evidence { client: &client, receiver: &receiver, sent, approvals: &approvals, followers, feed };
-        let summary = checker::check(evidence).await;
+        let observations =
+            Observations { client: &client, receiver: &receiver, sent, approvals: &approvals, followers, feed };
+        let summary = checker::check(observations).await;
         gateway.stop().await;
         gateway.assert_no_process_is_left();
         summary
@@ -105,17 +107,19 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
     let plan = Plan::from_variable();
     let world = World::start(Setup { behaviors: agents::ALL, idle_sessions: 6 }, receiver::ALL).await;
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
-    let places = client.create_places(plan.conversations).await;
-    let follow = |place: &Place| match place {
-        Place::Http(id) => Some((place.clone(), Follower::start(&client, format!("/v1/conversations/{id}/events")))),
-        Place::Webhook { .. } => None,
+    let addresses = client.create_conversations(plan.conversations).await;
+    let follow = |address: &Address| match address {
+        Address::Http(id) => {
+            Some((address.clone(), Follower::start(&client, format!("/v1/conversations/{id}/events"))))
+        }
+        Address::Webhook { .. } => None,
     };
-    let followers: Vec<_> = places.iter().filter_map(follow).take(FOLLOWED).collect();
+    let followers: Vec<_> = addresses.iter().filter_map(follow).take(FOLLOWED).collect();
     let feed = Follower::start(&client, "/v1/events".to_owned());
     let permits = Arc::new(Semaphore::new(0));
     let sending = tokio::spawn({
-        let (client, places, permits) = (client.clone(), places.clone(), Arc::clone(&permits));
-        async move { client.send_all(&places, plan.messages, &permits).await }
+        let (client, addresses, permits) = (client.clone(), addresses.clone(), Arc::clone(&permits));
+        async move { client.send_all(&addresses, plan.messages, &permits).await }
     });
     let began = Instant::now();
     for _ in 0..plan.kills {
@@ -144,8 +148,8 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
 async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages() {
     let world = World::start(Setup { behaviors: agents::STUBBORN_ONLY, idle_sessions: 6 }, receiver::QUICK).await;
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
-    let places = client.create_places(2).await;
-    let sent = client.send_all(&places, 2, &Arc::new(Semaphore::new(2))).await;
+    let addresses = client.create_conversations(2).await;
+    let sent = client.send_all(&addresses, 2, &Arc::new(Semaphore::new(2))).await;
     for conversation in client.conversations().await.values() {
         client.wait_for_event(conversation["id"].as_str().expect("an id"), "text").await;
     }
@@ -161,11 +165,11 @@ async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
     let plan = Plan::from_variable();
     let world = World::start(Setup { behaviors: agents::QUICK, idle_sessions: 0 }, receiver::QUICK).await;
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
-    let places = client.create_places(8).await;
+    let addresses = client.create_conversations(8).await;
     let over = Arc::new(AtomicBool::new(false));
     let sending = tokio::spawn({
         let (client, over) = (client.clone(), Arc::clone(&over));
-        async move { client.send_until(&places, &over).await }
+        async move { client.send_until(&addresses, &over).await }
     });
     let began = Instant::now();
     gateway.kill();

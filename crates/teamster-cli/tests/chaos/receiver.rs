@@ -106,7 +106,7 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/hook", listener.local_addr().expect("its address"));
         let received = Arc::new(Mutex::new(Received::default()));
-        let (prompts, receiver) = unbounded_channel();
+        let (prompts, shown) = unbounded_channel();
         let shared = Shared { received: Arc::clone(&received), prompts, fates };
         let task = tokio::spawn(async move {
             loop {
@@ -114,7 +114,7 @@ impl Receiver {
                 tokio::spawn(serve(stream, shared.clone()));
             }
         });
-        (Self { url, received, task }, receiver)
+        (Self { url, received, task }, shown)
     }
 
     pub(crate) fn received(&self) -> MutexGuard<'_, Received> {

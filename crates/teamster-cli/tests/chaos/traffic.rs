@@ -16,9 +16,9 @@ use crate::webhook;
 /// The number of tasks that send messages.
 const SENDERS: usize = 4;
 
-/// Where a conversation is.
+/// The address of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Address {
     /// In the HTTP API, with this id.
     Http(String),
     /// In a chat of the webhook.
@@ -28,7 +28,7 @@ pub(crate) enum Place {
 /// A message that the gateway has accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct SentMessage {
-    pub(crate) place: Place,
+    pub(crate) address: Address,
     /// Its turn. `None`: the answer of the webhook with its turn was lost.
     pub(crate) turn: Option<String>,
     pub(crate) text: String,
@@ -39,19 +39,24 @@ pub(crate) struct SentMessage {
 }
 
 impl Client {
-    /// Sends so many messages to random places. Each one takes a permit, so that the caller sets the pace.
-    pub(crate) async fn send_all(&self, places: &[Place], count: usize, permits: &Arc<Semaphore>) -> Vec<SentMessage> {
-        let senders = SENDERS.min(places.len());
+    /// Sends so many messages to random addresses. Each one takes a permit, so that the caller sets the pace.
+    pub(crate) async fn send_all(
+        &self,
+        addresses: &[Address],
+        count: usize,
+        permits: &Arc<Semaphore>,
+    ) -> Vec<SentMessage> {
+        let senders = SENDERS.min(addresses.len());
         let mut tasks = Vec::new();
         for sender in 0..senders {
-            let own: Vec<_> = places.iter().skip(sender).step_by(senders).cloned().collect();
+            let own: Vec<_> = addresses.iter().skip(sender).step_by(senders).cloned().collect();
             let (client, permits) = (self.clone(), Arc::clone(permits));
             tasks.push(tokio::spawn(async move {
                 let mut sent = Vec::new();
                 for number in 0..count / senders {
                     permits.acquire().await.expect("it is not closed").forget();
-                    let place = own[random_index(own.len())].clone();
-                    sent.push(client.send(place, &format!("message {sender}-{number}"), true).await);
+                    let address = own[random_index(own.len())].clone();
+                    sent.push(client.send(address, &format!("message {sender}-{number}"), true).await);
                 }
                 sent
             }));
@@ -59,19 +64,19 @@ impl Client {
         join(tasks).await
     }
 
-    /// Sends messages to each place whenever fewer than two wait there, until `over`.
-    pub(crate) async fn send_until(&self, places: &[Place], over: &Arc<AtomicBool>) -> Vec<SentMessage> {
+    /// Sends messages to each address whenever fewer than two wait there, until `over`.
+    pub(crate) async fn send_until(&self, addresses: &[Address], over: &Arc<AtomicBool>) -> Vec<SentMessage> {
         let mut tasks = Vec::new();
-        for (number, place) in places.iter().cloned().enumerate() {
+        for (number, address) in addresses.iter().cloned().enumerate() {
             let (client, over) = (self.clone(), Arc::clone(over));
             tasks.push(tokio::spawn(async move {
                 let mut sent = Vec::new();
                 while !over.load(Ordering::Relaxed) {
                     let conversations = client.conversations().await;
-                    let waiting = conversations.get(&place).and_then(|found| found["queued"].as_u64());
+                    let waiting = conversations.get(&address).and_then(|found| found["queued"].as_u64());
                     if waiting.unwrap_or_default() < 2 {
                         let text = format!("message {number}-{}", sent.len());
-                        sent.push(client.send(place.clone(), &text, false).await);
+                        sent.push(client.send(address.clone(), &text, false).await);
                     }
                     tokio::time::sleep(Duration::from_millis(30)).await;
                 }
@@ -82,18 +87,18 @@ impl Client {
     }
 
     /// Sends a message. Some are sent twice, and `with_changes` some are edited or aborted.
-    async fn send(&self, place: Place, text: &str, with_changes: bool) -> SentMessage {
-        match &place {
-            Place::Http(id) => {
+    async fn send(&self, address: Address, text: &str, with_changes: bool) -> SentMessage {
+        match &address {
+            Address::Http(id) => {
                 let turn = self.send_by_http(id, text).await;
                 let is_aborted = with_changes && one_in(16);
                 if is_aborted {
                     let Reply { status, body, .. } = self.post(&format!("/v1/turns/{turn}/abort"), &json!({})).await;
                     assert!(matches!(status, StatusCode::ACCEPTED | StatusCode::CONFLICT), "{status} {body}");
                 }
-                SentMessage { place, turn: Some(turn), text: text.to_owned(), edited: None, is_aborted }
+                SentMessage { address, turn: Some(turn), text: text.to_owned(), edited: None, is_aborted }
             }
-            Place::Webhook { chat, thread } => {
+            Address::Webhook { chat, thread } => {
                 let turn = self.send_by_webhook(chat, thread, text).await;
                 let edited = (with_changes && one_in(12)).then(|| format!("{text}, edited"));
                 if let Some(edited) = &edited {
@@ -102,7 +107,7 @@ impl Client {
                         self.post_signed(&format!("edit-{}", webhook_id(text)), &body).await;
                     assert_eq!(status, StatusCode::OK, "{body}");
                 }
-                SentMessage { place, turn, text: text.to_owned(), edited, is_aborted: false }
+                SentMessage { address, turn, text: text.to_owned(), edited, is_aborted: false }
             }
         }
     }

@@ -25,8 +25,6 @@ mod screen;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]
-mod serve_check;
-#[cfg(feature = "serve")]
 mod service;
 mod session;
 mod sessions;

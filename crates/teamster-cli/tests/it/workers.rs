@@ -23,7 +23,7 @@ impl Worker {
     fn start(shared: &Path) -> Self {
         let more = format!(
             "store = '{}'\ninterrupted = 'resume'\n[serve.timing]\nlease = '3s'\naffinity_timeout = '0s'\n",
-            shared.join("store.db").display()
+            shared.join("store.db").to_str().unwrap()
         );
         let home = Home::new("", &more);
         fs::write(home.path().join("agent.sh"), agent(shared)).unwrap();
@@ -75,7 +75,7 @@ fn agent(shared: &Path) -> String {
          setsid sleep 300 </dev/null >/dev/null 2>&1 & echo $! $$ > {0}/pids\n\
          else for pid in $(cat {0}/pids); do kill -0 $pid 2>/dev/null && echo $pid >> {0}/alive; done; fi; fi\n\
          exec {1} fake --agent claude --script {0}/$scenario.toml -- \"$@\"\n",
-        shared.display(),
+        shared.to_str().unwrap(),
         env!("CARGO_BIN_EXE_teamster"),
     )
 }
@@ -95,7 +95,7 @@ fn the_agent_of_a_stopped_gateway_is_dead_before_another_gateway_answers_its_tur
     let accepted = ended(first.client(&["send", "--no-wait", "--output", "json", "hello"]));
     let accepted: Value = serde_json::from_str(&accepted.out).unwrap();
     let conversation = accepted["conversationId"].as_str().unwrap();
-    until("the agent has begun", || !of_kind(&first.log(conversation), "text").is_empty());
+    until("the agent has started", || !of_kind(&first.log(conversation), "text").is_empty());
 
     first.stop();
     fs::remove_file(path("slow")).unwrap();

@@ -176,19 +176,19 @@ impl Display {
         let limit = self.capabilities.send_timeout.min(EDIT_TIMEOUT);
         let outgoing = self.outgoing(shown, text);
         let outcome = tokio::time::timeout(limit, self.channel.send(&outgoing)).await;
-        self.settle(edit, outcome.unwrap_or_else(|_| SendOutcome::Unknown("no answer in time".to_owned())))
+        self.settle(edit, &outcome.unwrap_or_else(|_| SendOutcome::Unknown("no answer in time".to_owned())))
     }
 
-    fn settle(&self, edit: &mut LiveEdit, outcome: SendOutcome) -> AfterEdit {
+    fn settle(&self, edit: &mut LiveEdit, outcome: &SendOutcome) -> AfterEdit {
         let now = Instant::now();
         match outcome {
             SendOutcome::Sent(_) => edit.shown(now),
             SendOutcome::Unknown(_) => edit.failed(None, now),
             SendOutcome::NotSent(SendError::Later { after, scope, .. }) => {
-                if let Some(after) = after {
-                    self.pace().hold(&self.address.chat, scope, after, now);
+                if let Some(after) = *after {
+                    self.pace().hold(&self.address.chat, *scope, after, now);
                 }
-                edit.failed(after, now);
+                edit.failed(*after, now);
             }
             SendOutcome::NotSent(SendError::Gone(_) | SendError::Never(_)) => return AfterEdit::End,
         }

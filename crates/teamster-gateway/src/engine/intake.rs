@@ -3,23 +3,28 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
-    PermissionId, QueueLimits, Target, Turn, TurnId,
+    Effects, EndState, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
+    PermissionId, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::conversations::{not_found, rejected};
+use super::ending::{TurnAnswer, TurnEnding, finished};
 use super::gateway::{Gateway, Shared};
 use super::running::TurnCommand;
 use crate::attachments::StoredAttachment;
+use crate::channels::deliveries::Recipient;
 use crate::config::{ConversationSettings, Origin, resolve, resolve_message};
 use crate::error::GatewayError;
-use crate::event::{GatewayEvent, TurnEnd};
+use crate::event::GatewayEvent;
 use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 use crate::telemetry::spans::current_trace;
+
+/// The part of the queue of all conversations that one author of the API can take: a quarter.
+const QUEUE_SHARE: u32 = 4;
 
 /// A message to accept.
 #[derive(Clone, Debug)]
@@ -116,8 +121,36 @@ impl Gateway {
         accepted.inspect_err(|_| self.shared.metrics.message_refused())
     }
 
+    /// Returns the first outcome of a message that was accepted before, by its idempotency key or by one of its ids in the
+    /// channel. Rules and hooks have permitted it then, whatever they decide now.
+    ///
+    /// # Errors
+    /// The idempotency key was used with another body, or the message was deleted since.
+    pub async fn accepted_before(
+        &self,
+        channel: &str,
+        channel_ids: &[String],
+        idempotency: Option<&IdempotencyKey>,
+    ) -> Result<Option<AcceptedMessage>, GatewayError> {
+        if channel_ids.is_empty() && idempotency.is_none() {
+            return Ok(None);
+        }
+        let known = self.shared.store.known_message(channel.to_owned(), channel_ids.to_vec(), idempotency.cloned());
+        let Some(known) = known.await? else { return Ok(None) };
+        let accepted = accepted_message(known)?;
+        self.shared.metrics.message_accepted(channel, true);
+        Ok(Some(accepted))
+    }
+
     async fn accept_once(&self, message: IncomingMessage) -> Result<AcceptedMessage, GatewayError> {
         let shared = &self.shared;
+        let channel = match &message.target {
+            MessageTarget::Address(address) => address.channel.as_str(),
+            MessageTarget::Conversation(_) => "http",
+        };
+        if let Some(known) = self.accepted_before(channel, &message.channel_ids, message.idempotency.as_ref()).await? {
+            return Ok(known);
+        }
         if shared.stop.is_cancelled() {
             return Err(GatewayError::ShuttingDown);
         }
@@ -126,6 +159,7 @@ impl Gateway {
             return Err(GatewayError::Invalid { field: "text", problem });
         }
         let (address, target) = self.target(&message).await?;
+        let full_share = self.full_share(&message, &address).await?;
         let conversation_id = match &message.target {
             MessageTarget::Conversation(id) => Some(id.to_string()),
             MessageTarget::Address(_) => None,
@@ -139,18 +173,19 @@ impl Gateway {
         };
         let text = shared.judged(&event).await?;
         let new = shared.new_message(message, text, &address, target)?;
-        let (mode, limits) = (new.mode, self.queue_limits());
+        // A message that was accepted before is a duplicate, also if there is no room.
+        let limits = if full_share.is_some() { QueueLimits { chat: 0, total: 0 } } else { self.queue_limits() };
+        let mode = new.mode;
         failpoint!("accept.before");
-        let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
-        failpoint!("accept.after");
-        let (turn, is_duplicate) = match accepted {
-            Accepted::New(turn) => (turn, false),
-            Accepted::Duplicate(turn) => (turn, true),
-            Accepted::Deleted => {
-                let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
-                return Err(GatewayError::Rejected { reason });
+        let accepted = match shared.store.accept(new, limits, shared.clock.now()).await {
+            Err(StoreError::QueueFull { queue, limit }) => {
+                let (queue, limit) = full_share.map_or((queue, limit), |share| (Queue::Author, share));
+                return Err(StoreError::QueueFull { queue, limit }.into());
             }
+            other => other?,
         };
+        failpoint!("accept.after");
+        let AcceptedMessage { turn, is_duplicate } = accepted_message(accepted)?;
         shared.metrics.message_accepted(&address.channel, is_duplicate);
         Span::current()
             .record("channel", &address.channel)
@@ -169,6 +204,16 @@ impl Gateway {
     pub fn queue_limits(&self) -> QueueLimits {
         let limits = &self.shared.config.limits;
         QueueLimits { chat: limits.queue_per_chat, total: limits.queue_total }
+    }
+
+    /// Returns the share of the queue of all conversations, if the author of a message has filled it. A chat has a queue of its own.
+    async fn full_share(&self, message: &IncomingMessage, address: &ChatAddress) -> Result<Option<u32>, GatewayError> {
+        let share = self.shared.config.limits.queue_total / QUEUE_SHARE;
+        if share == 0 || !matches!(message.target, MessageTarget::Conversation(_)) {
+            return Ok(None);
+        }
+        let waiting = self.shared.store.waiting_turns(address.channel.clone(), message.author.clone(), share).await?;
+        Ok((waiting >= share).then_some(share))
     }
 
     /// Returns the address of a message, and its conversation as the store takes it. Rules may reject it.
@@ -212,14 +257,23 @@ impl Gateway {
     /// Aborts a turn that waits, or requests the abort of one that runs.
     pub async fn abort_turn(&self, turn: TurnId) -> Result<CancelOutcome, GatewayError> {
         let shared = &self.shared;
-        let event = GatewayEvent::TurnFinished { state: TurnEnd::Aborted, error_code: None, error: None };
-        let effects = Effects::events(vec![shared.event(&event, Some(turn))?]);
+        let found = shared.store.turn(turn).await?;
+        let id = found.ok_or_else(|| turn_not_found(turn))?.conversation;
+        let conversation = shared.store.conversation(id, self.now()).await?.ok_or_else(|| not_found(id))?;
+        let ending = TurnEnding { state: EndState::Aborted, code: None, error: None };
+        let on_turn = Some((turn, conversation.epoch));
+        let to = Recipient { conversation: id, address: &conversation.address, turn: on_turn, now: self.now() };
+        // A turn that is queued again can be aborted again.
+        let name = format!("aborted-{}", conversation.last_seq);
+        let effects = Effects {
+            events: vec![shared.event(&ending.event(), Some(turn))?],
+            deliveries: ending.deliveries(&to, TurnAnswer::default(), &name)?,
+        };
         let outcome = shared.store.cancel_turn(turn, effects, self.now()).await?;
         match outcome {
             CancelOutcome::Aborted => {
-                if let Some(turn) = shared.store.turn(turn).await? {
-                    self.announce_growth(turn.conversation);
-                }
+                shared.hooks.notify(finished(id, turn, EndState::Aborted, None));
+                self.announce_growth(id);
             }
             CancelOutcome::Requested => shared.running.send(turn, TurnCommand::Abort),
             CancelOutcome::Ended(_) => {}
@@ -291,6 +345,7 @@ impl Shared {
         match self.hooks.judge(event).await {
             Verdict::Accept(text) => Ok(text),
             Verdict::Reject(reason) => Err(GatewayError::Rejected { reason }),
+            Verdict::Unavailable(reason) => Err(GatewayError::Unavailable { reason }),
         }
     }
 
@@ -344,6 +399,17 @@ fn queued_event(id: MessageId, author: &str, text: &str, details: &MessageDetail
     }
 }
 
+fn accepted_message(accepted: Accepted) -> Result<AcceptedMessage, GatewayError> {
+    match accepted {
+        Accepted::New(turn) => Ok(AcceptedMessage { turn, is_duplicate: false }),
+        Accepted::Duplicate(turn) => Ok(AcceptedMessage { turn, is_duplicate: true }),
+        Accepted::Deleted => {
+            let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
+            Err(GatewayError::Rejected { reason })
+        }
+    }
+}
+
 fn decision_name(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allow",
@@ -353,9 +419,9 @@ fn decision_name(decision: Decision) -> &'static str {
 }
 
 fn turn_not_found(id: TurnId) -> GatewayError {
-    teamster_store::StoreError::NotFound { entity: teamster_store::Entity::Turn, id: id.to_string() }.into()
+    StoreError::NotFound { entity: teamster_store::Entity::Turn, id: id.to_string() }.into()
 }
 
 fn permission_not_found(id: PermissionId) -> GatewayError {
-    teamster_store::StoreError::NotFound { entity: teamster_store::Entity::Permission, id: id.to_string() }.into()
+    StoreError::NotFound { entity: teamster_store::Entity::Permission, id: id.to_string() }.into()
 }

@@ -8,6 +8,7 @@
 //! | `edits` | edits of messages that wait |
 //! | `conversations` | conversations and their settings |
 //! | `decisions` | what happens next, as pure functions |
+//! | `ending` | how the end of a turn is shown |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
 //! | `upkeep` | closes idle sessions, deletes old data |
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
@@ -20,6 +21,7 @@
 mod conversations;
 mod decisions;
 mod edits;
+mod ending;
 mod gateway;
 mod history;
 mod hub;
@@ -37,9 +39,10 @@ mod upkeep;
 mod worker;
 
 pub use self::conversations::{ConversationChange, NewConversationRequest};
+pub(crate) use self::conversations::{MAX_INSTRUCTIONS, MAX_METADATA, MAX_NAME};
 pub(crate) use self::gateway::WeakGateway;
 pub use self::gateway::{Activity, Gateway, Parts};
-pub(crate) use self::history::history;
+pub(crate) use self::history::{Span, history, one_line};
 pub(crate) use self::intake::is_by_api;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
 pub use self::start::Running;

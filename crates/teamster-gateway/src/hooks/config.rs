@@ -24,7 +24,7 @@ pub struct HookConfig {
     /// The program and its arguments; the event is JSON on stdin
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Environment variables for the command, besides PATH, HOME, USER, LOGNAME, LANG, LC_ALL, LC_CTYPE, TZ and TMPDIR
+    /// Environment variables for the command, besides PATH, HOME and those of the user, locale and time zone
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
     /// The working directory of the command

@@ -15,7 +15,7 @@ use super::state::State;
 use super::wire::check_length;
 use crate::access::Scope;
 use crate::attachments::StoredAttachment;
-use crate::engine::{Gateway, IncomingMessage, MessageTarget};
+use crate::engine::{AcceptedMessage, Gateway, IncomingMessage, MessageTarget};
 
 /// The largest number of attachments of a message.
 const MAX_ATTACHMENTS: usize = 32;
@@ -51,7 +51,7 @@ pub(super) struct NewAttachment {
     #[schema(pattern = "^[0-9a-f]{64}$")]
     hash: String,
     /// The file name, for people.
-    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
+    #[schema(max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     name: String,
     /// The media type.
     #[serde(default = "bytes")]
@@ -103,6 +103,9 @@ pub(super) async fn send(
     check_length("text", &new.text, usize::MAX)?;
     let author = author(&caller, new.author.as_deref())?;
     let idempotency = idempotency(&headers, &caller, id, &new)?;
+    if let Some(known) = api.gateway.accepted_before("http", &[], idempotency.as_ref()).await? {
+        return Ok((StatusCode::ACCEPTED, axum::Json(view(known))));
+    }
     let attachments = attachments(&api.gateway, &new.attachments).await?;
     let message = IncomingMessage {
         target: MessageTarget::Conversation(id),
@@ -115,12 +118,15 @@ pub(super) async fn send(
     };
     let gateway = api.gateway.clone();
     let accepted = complete(async move { Ok(gateway.accept(message).await?) }).await?;
-    let view = AcceptedView {
+    Ok((StatusCode::ACCEPTED, axum::Json(view(accepted))))
+}
+
+fn view(accepted: AcceptedMessage) -> AcceptedView {
+    AcceptedView {
         message_id: accepted.turn.message.uuid(),
         turn_id: accepted.turn.turn.uuid(),
         seq: accepted.turn.seq.get(),
-    };
-    Ok((StatusCode::ACCEPTED, axum::Json(view)))
+    }
 }
 
 /// Returns the author of a message or a schedule: the owner of the token, unless an admin names another one.
@@ -170,6 +176,10 @@ async fn attachments(gateway: &Gateway, wanted: &[NewAttachment]) -> Result<Vec<
     let mut found = Vec::with_capacity(wanted.len());
     for (index, NewAttachment { hash, name, media_type }) in wanted.iter().enumerate() {
         check_length(&format!("attachments[{index}].name"), name, 255)?;
+        if name.chars().any(char::is_control) {
+            // The name is shown to people and to the agent.
+            return Err(Problem::invalid(format!("attachments[{index}].name"), "must not contain control characters"));
+        }
         check_media_type(&format!("attachments[{index}].mediaType"), media_type)?;
         let size = gateway.attachments().size(hash).await.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

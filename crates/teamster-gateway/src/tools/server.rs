@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use teamster::tools::{CallContext, JsonSchema, Reply, Tool, ToolServer, schemars};
-use teamster_store::StoreError;
+use teamster_store::{Seq, StoreError};
 
 use super::call::Call;
 use super::plans::{self, DeleteInput, PlanInput};
 use super::send::{self, FileInput, MessageInput};
 use super::turn::ToolSessions;
-use crate::engine::{WeakGateway, history};
+use crate::engine::{Span, WeakGateway, history};
 
 /// The name of the server, by which agents know the tools.
 const NAME: &str = "teamster";
@@ -117,7 +117,8 @@ async fn read_history(call: &Call, input: &HistoryInput) -> Result<Reply, String
     let read = async {
         let conversation = store.conversation(turn.conversation, call.gateway.now()).await?;
         let (Some(conversation), Some(running)) = (conversation, store.turn(turn.turn).await?) else { return Ok(None) };
-        history(store, &conversation, running.queued_seq).await.map(Some)
+        let span = Span { after: Seq::START, before: running.queued_seq };
+        history(store, &conversation, span).await.map(|history| Some(history.items))
     };
     let read: Result<_, StoreError> = read.await;
     let items = read.map_err(|error| error.to_string())?.ok_or(gone)?;

@@ -8,6 +8,7 @@ use crate::records::{Effects, Fork, PageRequest, Progress, RetentionPolicy};
 
 suite![
     the_log_is_read_from_any_number_without_gaps,
+    messages_are_read_backwards_without_the_events_between_them,
     the_feed_has_each_event_once_and_continues_after_a_restart,
     positions_of_the_feed_are_never_used_again,
     a_fork_has_the_log_up_to_its_number,
@@ -41,6 +42,29 @@ async fn the_log_is_read_from_any_number_without_gaps(world: &mut World) {
     let beyond = world.store().events(id, Seq::new(u64::MAX), 5).await.unwrap();
     assert_eq!(beyond.events, []);
     assert!(matches!(world.store().events(id, Seq::START, 0).await, Err(StoreError::Invalid { .. })));
+}
+
+async fn messages_are_read_backwards_without_the_events_between_them(world: &mut World) {
+    let first = world.accept_in("a").await;
+    let lease = world.claim("w").await.lease;
+    for kind in ["text", "text", "done", "text"] {
+        let effects = Effects::events(vec![world.event(kind)]);
+        world.store().append(lease, Progress::Text, effects, world.now()).await.unwrap();
+    }
+    world.accept_in("a").await;
+    let read = async |world: &World, before, limit| {
+        let events = world.store().messages_before(first.conversation, Seq::new(before), limit).await.unwrap();
+        events.into_iter().map(|event| (event.seq.get(), event.kind)).collect::<Vec<_>>()
+    };
+    let named = |seq, kind: &str| (seq, kind.to_owned());
+    let all = [named(6, "turn_queued"), named(4, "done"), named(1, "turn_queued")];
+    assert_eq!(read(world, u64::MAX, 10).await, all);
+    assert_eq!(read(world, 6, 1).await, all[1..2]);
+    assert_eq!(read(world, 4, 10).await, all[2..]);
+    assert_eq!(read(world, 1, 10).await, []);
+    let unknown = ConversationId::new(world.id());
+    let missing = world.store().messages_before(unknown, Seq::new(9), 1).await;
+    assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{missing:?}");
 }
 
 async fn feed(world: &World, after: Option<FeedCursor>, limit: u32) -> (Vec<(ConversationId, u64)>, FeedCursor) {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::suite;
 use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
-use crate::ids::{Day, HostId, Json, Timestamp, TurnId};
+use crate::ids::{ConversationId, Day, HostId, Json, Seq, Timestamp, TurnId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationState, Effects, EndState, Finish,
-    HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange, TurnState, Usage, UsageEntry,
-    UsageQuery,
+    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationPatch, ConversationState,
+    Effects, EndState, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange,
+    TurnState, Usage, UsageEntry, UsageQuery,
 };
 
 suite![
@@ -25,6 +25,7 @@ suite![
     a_message_that_cannot_go_into_the_running_turn_waits_or_has_failed,
     an_abort_of_a_message_that_was_not_taken_is_not_lost,
     a_session_belongs_to_its_agent,
+    a_session_knows_since_when_another_agent_has_worked,
     forgotten_sessions_are_gone_and_no_running_turn_brings_one_back,
     open_turns_are_those_that_have_not_ended,
     a_budget_counts_costs_and_reservations_of_all_workers,
@@ -65,11 +66,11 @@ async fn a_finished_turn_its_answer_its_session_and_its_usage_are_one_transactio
     assert_eq!(world.log(accepted.conversation).await.len(), 2);
 }
 
-async fn hand_back(world: &World, lease: crate::records::Lease, kind: HandBackKind) {
+async fn hand_back(world: &World, lease: Lease, kind: HandBackKind) {
     world.store().hand_back(lease, HandBack { kind, attempt: plain_end() }, world.now()).await.unwrap();
 }
 
-async fn state(world: &World, id: crate::ids::ConversationId) -> ConversationState {
+async fn state(world: &World, id: ConversationId) -> ConversationState {
     world.store().conversation(id, world.now()).await.unwrap().unwrap().state
 }
 
@@ -257,13 +258,13 @@ async fn a_session_belongs_to_its_agent(world: &mut World) {
     let claim = world.claim("w").await;
     let session = Session { id: "s".to_owned(), host: HostId::new("host") };
     // The agent was changed while the turn ran.
-    let patch = crate::records::ConversationPatch { agent: Some("codex".to_owned()), ..Default::default() };
+    let patch = ConversationPatch { agent: Some("codex".to_owned()), ..Default::default() };
     world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
     let mut end = done();
     end.attempt.session = SessionChange::Set { agent: "claude".to_owned(), session: session.clone() };
     world.store().finish(claim.lease, end, world.now()).await.unwrap();
     for (agent, expected) in [("codex", None), ("claude", Some(session))] {
-        let patch = crate::records::ConversationPatch { agent: Some(agent.to_owned()), ..Default::default() };
+        let patch = ConversationPatch { agent: Some(agent.to_owned()), ..Default::default() };
         let shown = world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
         assert_eq!(shown.session_id.as_ref(), expected.as_ref().map(|session: &Session| &session.id));
         world.accept_in("a").await;
@@ -271,6 +272,26 @@ async fn a_session_belongs_to_its_agent(world: &mut World) {
         assert_eq!(claim.session, expected);
         world.store().finish(claim.lease, done(), world.now()).await.unwrap();
     }
+}
+
+async fn a_session_knows_since_when_another_agent_has_worked(world: &mut World) {
+    let mut known = Vec::new();
+    for agent in ["claude", "claude", "codex", "codex", "claude", "codex", "codex"] {
+        let id = world.accept_in("a").await.conversation;
+        let patch = ConversationPatch { agent: Some(agent.to_owned()), ..ConversationPatch::default() };
+        world.store().update_conversation(id, patch, Effects::default(), world.now()).await.unwrap();
+        let claim = world.claim("w").await;
+        known.push((claim.session.is_some(), claim.missed_since.map(Seq::get)));
+        let mut end = done();
+        let session = Session { id: agent.to_owned(), host: HostId::new("host") };
+        end.attempt.session = SessionChange::Set { agent: agent.to_owned(), session };
+        end.attempt.effects.events = vec![world.event("done")];
+        world.store().finish(claim.lease, end, world.now()).await.unwrap();
+    }
+    // Each turn has two events.
+    let expected =
+        [(false, None), (true, None), (false, None), (true, None), (true, Some(4)), (true, Some(8)), (true, None)];
+    assert_eq!(known, expected);
 }
 
 fn usage(cost_micros: u64) -> UsageEntry {

@@ -6,7 +6,7 @@ use super::MemoryStore;
 use super::state::{Key, check_limit, page};
 use crate::error::{Result, StoreError};
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
-use crate::records::{EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
+use crate::records::{Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn, TurnState};
 use crate::store::LogStore;
 
 #[async_trait]
@@ -37,6 +37,17 @@ impl LogStore for MemoryStore {
         })
     }
 
+    async fn waiting_turns(&self, channel: String, author: String, limit: u32) -> Result<u32> {
+        self.with(|state| {
+            let is_in = |turn: &Turn| {
+                state.conversations.get(&turn.conversation).is_some_and(|room| room.address.channel == channel)
+            };
+            let waits = |turn: &Turn| turn.state == TurnState::Queued && turn.message.author == author && is_in(turn);
+            let count = state.turns.values().filter(|(_, turn)| waits(turn)).count();
+            Ok(u32::try_from(count).unwrap_or(u32::MAX).min(limit))
+        })
+    }
+
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
         self.with(|state| {
             let limit = check_limit(limit)?;
@@ -46,6 +57,14 @@ impl LogStore for MemoryStore {
             }
             let events = room.events.range(after.next()..).take(limit).map(|(_, event)| event.clone()).collect();
             Ok(EventPage { events, last_seq: room.last_seq })
+        })
+    }
+
+    async fn messages_before(&self, conversation: ConversationId, before: Seq, limit: u32) -> Result<Vec<Event>> {
+        self.with(|state| {
+            let limit = check_limit(limit)?;
+            let events = state.room(conversation)?.events.range(..before).rev().map(|(_, event)| event);
+            Ok(events.filter(|event| MESSAGE_EVENTS.contains(&event.kind.as_str())).take(limit).cloned().collect())
         })
     }
 

@@ -51,7 +51,8 @@ pub(super) struct Room {
     pub(super) events: BTreeMap<Seq, Event>,
     pub(super) last_seq: Seq,
     pub(super) oldest_seq: Seq,
-    pub(super) sessions: BTreeMap<String, Session>,
+    /// The session of each agent, with the last event when it was stored.
+    pub(super) sessions: BTreeMap<String, (Session, Seq)>,
     pub(super) epoch: Epoch,
     pub(super) held: Option<Held>,
     pub(super) paused_until: Option<Timestamp>,
@@ -145,7 +146,7 @@ impl State {
             last_seq: room.last_seq,
             oldest_seq: room.oldest_seq,
             queued: u32::try_from(queued).unwrap_or(u32::MAX),
-            session_id: room.sessions.get(&room.agent).map(|session| session.id.clone()),
+            session_id: room.sessions.get(&room.agent).map(|(session, _)| session.id.clone()),
             worker: room.held.as_ref().map(|held| held.worker.clone()),
             epoch: room.epoch,
             paused_until: room.paused_until,

@@ -1,5 +1,6 @@
 //! Claims and turns in the model.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use super::state::{Held, Room, State};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{ConversationId, Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, Finish, HandBack, HandBackKind,
+    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, FAIR_SHARE, Finish, HandBack, HandBackKind,
     JoinedOutcome, Lease, PermissionOutcome, Progress, Renewal, SessionChange, Turn, TurnState, Usage, UsageEntry,
 };
 use crate::store::WorkStore;
@@ -26,7 +27,11 @@ impl WorkStore for MemoryStore {
                 .filter_map(|(id, room)| Some((state.ready_at(*id, room).filter(|at| *at <= now)?, room.key, *id)))
                 .collect();
             ready.sort_unstable();
-            let first = ready.into_iter().find(|(at, _, id)| state.may_claim(*id, *at, &request, now));
+            ready.retain(|(at, _, id)| state.may_claim(*id, *at, &request, now));
+            let busy = state.busy_authors(now);
+            let is_others = |id: ConversationId| state.next_author(id).is_none_or(|next| !busy.contains(&next));
+            let of_others = ready.iter().find(|(_, _, id)| is_others(*id));
+            let first = of_others.or(ready.first()).copied();
             first.map(|(_, _, id)| state.take(id, request, now)).transpose()
         })
     }
@@ -205,12 +210,33 @@ impl State {
         held.filter(move |(_, held)| held.until > now)
     }
 
+    /// Returns the authors with their share of running turns, each with its channel.
+    fn busy_authors(&self, now: Timestamp) -> Vec<(String, String)> {
+        let mut running: BTreeMap<_, u32> = BTreeMap::new();
+        for (room, held) in self.held(now) {
+            if let Some((_, turn)) = self.turns.get(&held.turn) {
+                *running.entry((room.address.channel.clone(), turn.message.author.clone())).or_default() += 1;
+            }
+        }
+        running.into_iter().filter(|(_, count)| *count >= FAIR_SHARE).map(|(author, _)| author).collect()
+    }
+
+    /// Returns the author of the next turn of a conversation, with its channel.
+    fn next_author(&self, id: ConversationId) -> Option<(String, String)> {
+        let room = self.conversations.get(&id)?;
+        let turns = self.turns_of(id);
+        let running = room.held.as_ref().and_then(|held| self.turns.get(&held.turn)).map(|(_, turn)| turn);
+        let queued = || turns.iter().map(|(_, turn)| *turn).find(|turn| turn.state == TurnState::Queued);
+        let next = running.or_else(queued)?;
+        Some((room.address.channel.clone(), next.message.author.clone()))
+    }
+
     fn may_claim(&self, id: ConversationId, ready_at: Timestamp, request: &ClaimRequest, now: Timestamp) -> bool {
         let Some(room) = self.conversations.get(&id) else { return false };
         let is_same_chat =
             |other: &Room| other.address.channel == room.address.channel && other.address.chat == room.address.chat;
         let of_chat = self.held(now).filter(|(other, _)| is_same_chat(other)).count();
-        let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|session| session.host != request.host);
+        let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|(session, _)| session.host != request.host);
         of_chat < usize::try_from(request.max_running_per_chat).unwrap_or(usize::MAX)
             && !(is_elsewhere && now < ready_at.after(request.affinity))
     }
@@ -227,7 +253,9 @@ impl State {
         room.epoch = room.epoch.next();
         room.held = Some(Held { worker: request.worker, until: expires_at, turn });
         let lease = Lease { conversation: id, turn, epoch: room.epoch };
-        let session = room.sessions.get(&room.agent).cloned();
+        let (session, used) = room.sessions.get(&room.agent).cloned().unzip();
+        let last = room.sessions.values().map(|(_, used)| *used).max();
+        let missed_since = used.filter(|used| last.is_some_and(|last| last > *used));
         self.turn_mut(turn)?.state = TurnState::Running;
         self.release_joined(turn)?;
         let open = self.permissions.values().filter(|one| one.turn == turn && one.closing.is_none());
@@ -237,6 +265,7 @@ impl State {
             conversation: self.conversation(id, now)?,
             turn: self.turn(turn)?.clone(),
             session,
+            missed_since,
             interrupted,
             open_permissions: open.cloned().collect(),
             joined: self.joined(turn),
@@ -289,15 +318,15 @@ impl State {
             self.add_usage(lease, entry)?;
         }
         self.settle(lease.turn, cost);
+        let last = self.apply(lease.conversation, effects, now)?;
         let room = self.room_mut(lease.conversation)?;
         match session {
             SessionChange::Keep => {}
-            SessionChange::Set { agent, session } => _ = room.sessions.insert(agent, session),
+            SessionChange::Set { agent, session } => _ = room.sessions.insert(agent, (session, last)),
             SessionChange::Clear { agent } => _ = room.sessions.remove(&agent),
         }
         room.held = None;
         room.free_since = now;
-        self.apply(lease.conversation, effects, now)?;
         Ok(())
     }
 

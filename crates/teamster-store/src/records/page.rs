@@ -48,6 +48,9 @@ impl NewEvent {
     }
 }
 
+/// The types of the events that contain the messages and answers of a conversation.
+pub const MESSAGE_EVENTS: [&str; 4] = ["turn_queued", "turn_edited", "done", "conversation_restarted"];
+
 /// An event of a conversation's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {

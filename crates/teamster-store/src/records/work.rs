@@ -7,7 +7,11 @@ use super::page::Effects;
 use super::permission::{Permission, PermissionClosing};
 use super::turn::{EndState, Turn};
 use super::usage::UsageEntry;
-use crate::ids::{ConversationId, Epoch, HostId, Json, Timestamp, TurnId, WorkerId};
+use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, TurnId, WorkerId};
+
+/// An author with this many running turns waits behind all others: a claim takes its next conversation only if no other author
+/// has one.
+pub const FAIR_SHARE: u32 = 4;
 
 /// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,8 @@ pub struct Claim {
     pub turn: Turn,
     /// The agent's session.
     pub session: Option<Session>,
+    /// Another agent has worked in the conversation since the session was used: it does not know what follows this event.
+    pub missed_since: Option<Seq>,
     /// Whether the turn ran when the lease of its last worker expired.
     pub interrupted: bool,
     /// Permission requests that the last worker has left open. Close them: their agent process is gone.

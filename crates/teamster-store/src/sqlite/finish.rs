@@ -90,22 +90,23 @@ fn end_attempt(db: &Connection, held: Held, lease: Lease, attempt: AttemptEnd, n
         add_usage(db, held, lease, entry)?;
     }
     settle(db, held.turn, cost)?;
+    let sql = "UPDATE conversation SET worker = NULL, lease_until = NULL, running_turn = NULL, free_since = ?2
+        WHERE key = ?1";
+    run(db, sql, params![held.conversation, now])?;
+    refresh_ready(db, held.conversation)?;
+    let last = apply(db, held.conversation, effects, now)?;
     match session {
         SessionChange::Keep => {}
         SessionChange::Set { agent, session } => {
-            let sql = "INSERT OR REPLACE INTO session (conversation, agent, id, host) VALUES (?1, ?2, ?3, ?4)";
-            run(db, sql, params![held.conversation, agent, session.id, session.host])?;
+            let sql =
+                "INSERT OR REPLACE INTO session (conversation, agent, id, host, seen) VALUES (?1, ?2, ?3, ?4, ?5)";
+            run(db, sql, params![held.conversation, agent, session.id, session.host, last])?;
         }
         SessionChange::Clear { agent } => {
             let sql = "DELETE FROM session WHERE conversation = ?1 AND agent = ?2";
             run(db, sql, params![held.conversation, agent])?;
         }
     }
-    let sql = "UPDATE conversation SET worker = NULL, lease_until = NULL, running_turn = NULL, free_since = ?2
-        WHERE key = ?1";
-    run(db, sql, params![held.conversation, now])?;
-    refresh_ready(db, held.conversation)?;
-    apply(db, held.conversation, effects, now)?;
     Ok(())
 }
 

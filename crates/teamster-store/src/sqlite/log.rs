@@ -9,7 +9,7 @@ use super::rows::{EVENT_COLUMNS, TURNS, conversation_key, event, turn};
 use super::values::integer;
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
-use crate::records::{EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
+use crate::records::{Event, EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
 use crate::store::LogStore;
 
 #[async_trait]
@@ -48,6 +48,16 @@ impl LogStore for SqliteStore {
         .await
     }
 
+    async fn waiting_turns(&self, channel: String, author: String, limit: u32) -> Result<u32> {
+        self.read(move |db| {
+            let sql =
+                "SELECT count(*) FROM (SELECT 1 FROM turn JOIN conversation ON conversation.key = turn.conversation
+                WHERE turn.state = 0 AND turn.author = ?2 AND conversation.channel = ?1 LIMIT ?3)";
+            value(db, sql, params![channel, author, limit])
+        })
+        .await
+    }
+
     async fn events(&self, conversation: ConversationId, after: Seq, limit: u32) -> Result<EventPage> {
         let limit = check_limit(limit)?;
         self.read(move |db| {
@@ -61,6 +71,15 @@ impl LogStore for SqliteStore {
             let sql =
                 format!("SELECT {EVENT_COLUMNS} FROM event WHERE conversation = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
             Ok(EventPage { events: all(db, &sql, params![key, after, limit], event)?, last_seq })
+        })
+        .await
+    }
+
+    async fn messages_before(&self, conversation: ConversationId, before: Seq, limit: u32) -> Result<Vec<Event>> {
+        let limit = check_limit(limit)?;
+        self.read(move |db| {
+            let key = conversation_key(db, conversation)?;
+            all(db, &messages_sql(), params![key, before, limit], event)
         })
         .await
     }
@@ -99,5 +118,39 @@ impl LogStore for SqliteStore {
             Ok(FeedCursor::new(last.to_string()))
         })
         .await
+    }
+}
+
+/// Reads messages and answers by an index of their own: between them, a log may have a hundred thousand events. The index is
+/// used only if the condition on the type is that of the index.
+fn messages_sql() -> String {
+    format!(
+        "SELECT {EVENT_COLUMNS} FROM event WHERE conversation = ?1 AND seq < ?2
+            AND kind IN ('turn_queued', 'turn_edited', 'done', 'conversation_restarted')
+        ORDER BY seq DESC LIMIT ?3"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::super::open::MIGRATIONS;
+    use super::*;
+    use crate::records::MESSAGE_EVENTS;
+
+    #[test]
+    fn messages_are_read_by_an_index_of_their_own() {
+        let db = Connection::open_in_memory().unwrap();
+        for migration in MIGRATIONS {
+            db.execute_batch(migration).unwrap();
+        }
+        let plan: String = db
+            .query_row(&format!("EXPLAIN QUERY PLAN {}", messages_sql()), params![1, 1, 1], |row| row.get(3))
+            .unwrap();
+        assert!(plan.contains("USING INDEX event_message"), "{plan}");
+        for kind in MESSAGE_EVENTS {
+            assert!(messages_sql().contains(&format!("'{kind}'")), "{kind}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The writer: one thread that owns the writing connection.
 //!
 //! Operations that wait at the same time share one transaction, and so one flush of the disk. Each is in a savepoint of its own:
-//! one that fails leaves no trace and does not affect the others. A caller gets its result after the commit only.
+//! one that fails leaves no trace and does not affect the others. If the transaction is lost, for example because the disk is
+//! full, each of them runs again in a transaction of its own. A caller gets its result after the commit only.
 
 use std::path::PathBuf;
 use std::thread;
@@ -35,7 +36,7 @@ enum Command {
 
 /// An operation that waits for the writer.
 trait Job: Send {
-    /// Runs the operation, and returns its error.
+    /// Runs the operation, and returns its error. It may run again.
     fn run(&mut self, db: &Connection, context: Context<'_>) -> Option<StoreError>;
 
     /// Sends the result to the caller: the operation's, or the error of the commit.
@@ -43,7 +44,7 @@ trait Job: Send {
 }
 
 struct Pending<T, F> {
-    operation: Option<F>,
+    operation: F,
     result: Option<Result<T>>,
     caller: oneshot::Sender<Result<T>>,
 }
@@ -51,10 +52,10 @@ struct Pending<T, F> {
 impl<T, F> Job for Pending<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Outcome<T> + Send,
+    F: FnOnce(&Connection) -> Outcome<T> + Clone + Send,
 {
     fn run(&mut self, db: &Connection, context: Context<'_>) -> Option<StoreError> {
-        let operation = self.operation.take()?;
+        let operation = self.operation.clone();
         let result = operation(db).map_err(|failure| context.failure("write to", failure));
         let error = result.as_ref().err().cloned();
         self.result = Some(result);
@@ -84,10 +85,10 @@ impl Writer {
     /// Runs an operation in a transaction, and returns after the commit.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        operation: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+        operation: impl FnOnce(&Connection) -> Outcome<T> + Clone + Send + 'static,
     ) -> Result<T> {
         let (caller, result) = oneshot::channel();
-        let job = Pending { operation: Some(operation), result: None, caller };
+        let job = Pending { operation, result: None, caller };
         self.commands.send(Command::Run(Box::new(job))).await.map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?
     }
@@ -138,38 +139,37 @@ fn shut_down(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);")
 }
 
-/// Runs jobs in as few transactions as possible.
-fn run_all(db: &Connection, mut jobs: Vec<Box<dyn Job>>, context: Context<'_>) {
-    while !jobs.is_empty() {
-        jobs = run_group(db, jobs, context);
+/// A transaction that was lost, with its jobs.
+struct Lost {
+    jobs: Vec<Box<dyn Job>>,
+    error: StoreError,
+}
+
+/// Runs jobs in one transaction, or each in its own, so that none fails by the fault of another.
+fn run_all(db: &Connection, jobs: Vec<Box<dyn Job>>, context: Context<'_>) {
+    let is_group = jobs.len() > 1;
+    match run_group(db, jobs, context) {
+        Ok(()) => {}
+        Err(Lost { jobs, .. }) if is_group => jobs.into_iter().for_each(|job| run_all(db, vec![job], context)),
+        Err(Lost { jobs, error }) => fail_all(jobs, &error),
     }
 }
 
-/// Runs jobs in one transaction, and returns those that were not run because the transaction was lost.
-fn run_group(db: &Connection, jobs: Vec<Box<dyn Job>>, context: Context<'_>) -> Vec<Box<dyn Job>> {
+fn run_group(db: &Connection, mut jobs: Vec<Box<dyn Job>>, context: Context<'_>) -> Result<(), Lost> {
     if let Err(error) = db.execute_batch("BEGIN IMMEDIATE") {
         fail_all(jobs, &context.database("write to", error));
-        return Vec::new();
+        return Ok(());
     }
-    let mut run = Vec::new();
-    let mut waiting = jobs.into_iter();
-    for mut job in waiting.by_ref() {
-        let lost = in_savepoint(db, job.as_mut(), context).err();
-        run.push(job);
-        if let Some(error) = lost {
-            _ = db.execute_batch("ROLLBACK");
-            fail_all(run, &error);
-            return waiting.collect();
-        }
-    }
-    let commit = db.execute_batch("COMMIT").map_err(|error| {
+    let run = jobs.iter_mut().try_for_each(|job| in_savepoint(db, job.as_mut(), context));
+    let done = run.and_then(|()| db.execute_batch("COMMIT").map_err(|error| context.database("write to", error)));
+    if let Err(error) = done {
         _ = db.execute_batch("ROLLBACK");
-        context.database("write to", error)
-    });
-    for job in run {
-        job.reply(commit.clone());
+        return Err(Lost { jobs, error });
     }
-    Vec::new()
+    for job in jobs {
+        job.reply(Ok(()));
+    }
+    Ok(())
 }
 
 fn fail_all(jobs: Vec<Box<dyn Job>>, error: &StoreError) {
@@ -194,4 +194,39 @@ fn in_savepoint(db: &Connection, job: &mut dyn Job, context: Context<'_>) -> Res
         execute("ROLLBACK TO operation")?;
     }
     execute("RELEASE operation")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::open::{MIGRATIONS, connect_writer};
+    use super::super::query::run;
+    use super::*;
+
+    fn insert(key: &'static str, length: usize) -> (Box<dyn Job>, oneshot::Receiver<Result<usize>>) {
+        let (caller, result) = oneshot::channel();
+        let operation = move |db: &Connection| {
+            run(db, "INSERT INTO channel_state (key, value) VALUES (?1, ?2)", [key.to_owned(), "x".repeat(length)])
+        };
+        (Box::new(Pending { operation, result: None, caller }), result)
+    }
+
+    #[test]
+    fn a_full_disk_fails_only_the_operation_that_does_not_fit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let context = Context { path: Path::new(&path), busy_timeout: Duration::from_secs(5) };
+        let db = connect_writer(context, Some(1 << 20), MIGRATIONS).unwrap();
+        for round in [["a", "b", "c"], ["d", "e", "f"]] {
+            let (jobs, results): (Vec<_>, Vec<_>) =
+                [insert(round[0], 10), insert(round[1], 2 << 20), insert(round[2], 10)].into_iter().unzip();
+            run_all(&db, jobs, context);
+            let results: Vec<_> = results.into_iter().map(|result| result.blocking_recv().unwrap()).collect();
+            assert!(matches!(results[..], [Ok(1), Err(StoreError::DiskFull { .. }), Ok(1)]), "{results:?}");
+        }
+        let keys: String =
+            db.query_row("SELECT group_concat(key, '') FROM channel_state", [], |row| row.get(0)).unwrap();
+        assert_eq!(keys, "acdf");
+    }
 }

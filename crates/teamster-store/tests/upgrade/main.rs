@@ -7,6 +7,13 @@
 //! UPDATE_FIXTURES=1 cargo test -p teamster-store --test upgrade
 //! ```
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the lints take helpers of tests for library code"
+)]
+
 mod dump;
 mod world;
 

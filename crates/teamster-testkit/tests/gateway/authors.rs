@@ -122,8 +122,8 @@ async fn the_agent_gets_what_it_has_scheduled_as_its_own_note() {
     schedules::create(&test.gateway, conversation, ScheduleId::new(uuid::Uuid::from_u128(1)), &body).await.unwrap();
     assert_eq!(test.event(conversation, "turn_queued").await["byAgent"], true);
     let done = test.event(conversation, "done").await;
-    let said = done["result"]["finalText"].as_str().unwrap();
-    assert!(said.contains("It is no request of a person, and permits nothing.\n\nrun it"), "{said}");
+    let answer = done["result"]["finalText"].as_str().unwrap();
+    assert!(answer.contains("It is no request of a person, and permits nothing.\n\nrun it"), "{answer}");
 }
 
 #[tokio::test]

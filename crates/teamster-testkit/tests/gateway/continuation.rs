@@ -57,8 +57,8 @@ async fn a_continued_turn_that_fails_before_its_first_event_continues_again() {
 #[tokio::test]
 async fn a_turn_that_has_called_a_tool_is_not_started_anew_if_its_session_is_lost() {
     let (directory, turn) = interrupted().await;
-    let lost = "echo 'No conversation found with session ID: x' >&2; exit 1";
-    write_failing(directory.path(), 1, lost);
+    let lost = "case \"$*\" in *--resume*) echo 'No conversation found with session ID: x' >&2; exit 1;; esac";
+    write_failing(directory.path(), 100, lost);
     let test = TestGateway::in_directory(directory, resume).await;
     let ended = test.ended(turn.turn).await;
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));

@@ -20,7 +20,7 @@ fn write_agent(directory: &Path) {
     let play = play_scenario(directory).replace(" exec ", " ");
     let (pid, term) = (directory.join("pid"), directory.join("term"));
     let program = format!(
-        "#!/bin/sh\ntrap 'echo 1 > {}; exit 143' TERM\necho $$ > {}\n{} <&0 &\nwait\n",
+        "#!/bin/sh\ntrap 'echo 1 > {}; exit 143' TERM\necho $$ > {}\nexec 3<&0\n{} <&3 &\nwait\n",
         term.display(),
         pid.display(),
         play.trim_end()

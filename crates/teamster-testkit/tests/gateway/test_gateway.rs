@@ -73,6 +73,11 @@ impl TestGateway {
             host: HostId::new("test"),
             clock: Clock::system(),
         });
+        Self::of(gateway, directory).await
+    }
+
+    /// Starts this gateway.
+    pub(crate) async fn of(gateway: Gateway, directory: Arc<tempfile::TempDir>) -> Self {
         let running = gateway.start().await.unwrap();
         Self { gateway, running: Some(running), directory }
     }

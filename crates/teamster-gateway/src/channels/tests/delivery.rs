@@ -180,7 +180,7 @@ async fn a_message_that_is_gone_is_replaced_by_a_new_one() {
     .await;
     world.settled().await;
     shut_down(&gateway, &mut tasks).await;
-    assert_eq!(service.texts("a"), ["Working", "done"]);
+    assert_eq!(service.texts("a"), ["…", "done"]);
     assert_eq!(service.calls()[2].outgoing.operation, Operation::New);
 }
 

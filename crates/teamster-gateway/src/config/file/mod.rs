@@ -1,9 +1,12 @@
 //! The table `[serve]` of the configuration file.
 //!
-//! - [`table`], [`rule`], [`channels`]: the table as written, with its description, from which the JSON schema is generated.
-//! - [`reader`]: reads the table; a problem in one place does not hide the others.
-//! - [`paths`]: makes the paths of a table absolute.
-//! - [`mod@build`], [`checks`]: check the values; [`apply`] makes a [`Config`](super::Config) of them.
+//! | module | contents |
+//! |---|---|
+//! | `table`, `rule`, `channels`, `values` | the table as written; the JSON schema is generated from its description |
+//! | `reader` | reads the table; a problem of one key does not hide the others |
+//! | `paths` | makes the paths of a table absolute |
+//! | `build`, `checks` | check the values |
+//! | `apply` | makes a [`Config`](super::Config) of the table |
 
 mod apply;
 mod build;

@@ -20,18 +20,18 @@ fn settings(permission: Option<PermissionMode>, directory: Option<&str>) -> Conv
 const DISCORD: Origin<'_> = Origin { channel: "discord", chat: "c", author: "ada" };
 const HTTP: Origin<'_> = Origin { channel: "http", chat: "c", author: "ada" };
 
-fn list(items: &[&str]) -> Option<Vec<String>> {
-    Some(items.iter().map(|item| (*item).to_owned()).collect())
+fn list(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
 }
 
 #[test]
 fn the_first_rule_that_matches_counts() {
     let rule = |model: &str, rule: Rule| Rule { model: Some(model.to_owned()), ..rule };
     let rules = vec![
-        rule("both", Rule { chats: list(&["c"]), authors: list(&["bob", "eve"]), ..Rule::default() }),
+        rule("both", Rule { chats: Some(list(&["c"])), authors: Some(list(&["bob", "eve"])), ..Rule::default() }),
         rule("channel", Rule { channel: Some("slack".to_owned()), ..Rule::default() }),
-        rule("author", Rule { authors: list(&["eve"]), ..Rule::default() }),
-        Rule { authors: list(&["mallory"]), reject: true, ..Rule::default() },
+        rule("author", Rule { authors: Some(list(&["eve"])), ..Rule::default() }),
+        Rule { authors: Some(list(&["mallory"])), reject: true, ..Rule::default() },
     ];
     let config = config(PermissionMode::Ask, rules);
     let model = |channel, chat, author| {
@@ -119,10 +119,10 @@ fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
     for (origin, approvers, expected) in [
         (DISCORD, None, Vec::new()),
         (HTTP, None, vec!["http:ada"]),
-        (DISCORD, list(&["author"]), vec!["discord:ada"]),
-        (DISCORD, list(&["discord:7", "author", "token:1"]), vec!["discord:7", "discord:ada", "token:1"]),
-        (DISCORD, list(&["*"]), vec!["*"]),
-        (HTTP, list(&["discord:7"]), vec!["discord:7"]),
+        (DISCORD, Some(list(&["author"])), vec!["discord:ada"]),
+        (DISCORD, Some(list(&["discord:7", "author", "token:1"])), vec!["discord:7", "discord:ada", "token:1"]),
+        (DISCORD, Some(list(&["*"])), vec!["*"]),
+        (HTTP, Some(list(&["discord:7"])), vec!["discord:7"]),
     ] {
         let rules = vec![Rule { approvers, ..Rule::default() }];
         let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, None), origin).unwrap();
@@ -134,10 +134,10 @@ fn a_member_of_a_chat_approves_only_if_a_rule_permits_it() {
 fn the_owner_of_a_token_gets_no_rights_of_an_author_of_a_chat() {
     let full = Rule {
         channel: Some("discord".to_owned()),
-        authors: list(&["ada"]),
+        authors: Some(list(&["ada"])),
         permission: Some(PermissionMode::Full),
-        allow_tools: list(&["Bash"]),
-        approvers: list(&["author"]),
+        allow_tools: Some(list(&["Bash"])),
+        approvers: Some(list(&["author"])),
         ..Rule::default()
     };
     let config = config(PermissionMode::Ask, vec![full]);
@@ -154,7 +154,7 @@ fn a_message_through_the_api_has_the_lower_right_of_the_chat_and_its_sender() {
     let rule = |channel: &str, permission, tools: &[&str]| Rule {
         channel: Some(channel.to_owned()),
         permission: Some(permission),
-        allow_tools: list(tools),
+        allow_tools: Some(list(tools)),
         ..Rule::default()
     };
     for (chat, sender, expected) in [

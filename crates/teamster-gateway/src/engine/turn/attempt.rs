@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use teamster::event::{ErrorCode, Event, Failure, MessageId, RateLimit, RateLimitStatus, RunResult};
-use teamster::{Run, RunError, StampedEvent};
+use teamster::event::{ErrorCode, Event, MessageId, RateLimit, RateLimitStatus, RunResult};
+use teamster::{Run, StampedEvent};
 use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
+use super::failures::{failed, not_sent};
 use super::open_requests::OpenRequests;
-use super::opening::{Continuation, Knowledge, Opened};
+use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
 use crate::config::{TurnSettings, with_keys};
@@ -34,13 +35,11 @@ pub(super) struct Attempt<'a> {
     /// `None` if the agent could not be started, or if the session is kept elsewhere.
     pub(super) open: Option<OpenSession>,
     run: Option<Run>,
-    /// The failure of an agent that could not be started.
-    refused: Option<RunError>,
+    /// The result of an agent that could not be started.
+    refused: Option<Box<RunResult>>,
     pub(super) number: u32,
     /// The session is one of an earlier turn or attempt.
     pub(super) resumed: bool,
-    /// The session does not exist any more.
-    pub(super) has_lost_session: bool,
     pub(super) buffer: LogBuffer,
     /// Deliveries for the next append.
     pub(super) deliveries: Vec<NewDelivery>,
@@ -95,7 +94,6 @@ impl<'a> Attempt<'a> {
             refused: None,
             number,
             resumed: false,
-            has_lost_session: false,
             buffer,
             deliveries: Vec::new(),
             requests: OpenRequests::default(),
@@ -108,10 +106,10 @@ impl<'a> Attempt<'a> {
             streamed: Vec::new(),
         };
         match opened {
-            Ok(Opened { open, prompt, knowledge }) => {
-                attempt.resumed = knowledge == Knowledge::Session;
-                if knowledge == (Knowledge::History { lost: true }) {
-                    attempt.report_lost_session()?;
+            Ok(Opened { open, prompt, resumed, loss }) => {
+                attempt.resumed = resumed;
+                if let Some(reason) = loss {
+                    attempt.report_loss(reason)?;
                 }
                 failpoint!("session.opened");
                 open.tools.begin_turn(attempt.context.tool_turn(&open.settings.directory));
@@ -121,11 +119,11 @@ impl<'a> Attempt<'a> {
                         attempt.live = LiveAnswer::start(&attempt.context.gateway, &attempt.context.recipient());
                         attempt.run = Some(run);
                     }
-                    Err(error) => attempt.refused = Some(send_failure(error)),
+                    Err(error) => attempt.refused = Some(Box::new(not_sent(error))),
                 }
                 attempt.open = Some(open);
             }
-            Err(error) => attempt.refused = Some(error),
+            Err(result) => attempt.refused = Some(result),
         }
         Ok(attempt)
     }
@@ -135,8 +133,8 @@ impl<'a> Attempt<'a> {
     /// # Errors
     /// This worker cannot record the end.
     pub(super) async fn drive(&mut self) -> Result<Outcome, TurnError> {
-        if let Some(error) = self.refused.take() {
-            return Ok(Outcome::Result(Box::new(refusal(&error))));
+        if let Some(result) = self.refused.take() {
+            return Ok(Outcome::Result(result));
         }
         loop {
             match self.next_input().await {
@@ -261,9 +259,7 @@ impl<'a> Attempt<'a> {
         self.context.append(events, deliveries, self.buffer.progress()).await
     }
 
-    fn report_lost_session(&mut self) -> Result<(), TurnError> {
-        let reason = "The agent's session is not available here. The agent continues with the last messages of this \
-                      conversation, without the rest of its history.";
+    fn report_loss(&mut self, reason: &str) -> Result<(), TurnError> {
         let claim = &self.context.claim;
         let event = GatewayEvent::SessionReset { reason: reason.to_owned() };
         let event = self.context.shared().event(&event, Some(claim.turn.id))?;
@@ -312,7 +308,8 @@ impl TurnContext {
         let has_deliveries = !deliveries.is_empty();
         let effects = Effects { events, deliveries };
         failpoint!("append.before");
-        let last = shared.store.append(self.lease(), progress, effects, shared.clock.now()).await?;
+        let append = || shared.store.append(self.lease(), progress, effects.clone(), shared.clock.now());
+        let last = self.persist(append).await?;
         failpoint!("append.after");
         shared.hub.announce_appended(self.claim.conversation.id, copies, last);
         if has_deliveries {
@@ -344,29 +341,4 @@ fn end_of_limit(limit: &RateLimit) -> Option<Timestamp> {
     }
     let time: jiff::Timestamp = limit.resets_at.as_ref()?.as_str().parse().ok()?;
     Some(Timestamp::from_millis(time.as_millisecond()))
-}
-
-fn send_failure(error: teamster::SendError) -> RunError {
-    match error {
-        teamster::SendError::Prompt(error) => RunError::Request(error),
-        _ => RunError::QueueFull { limit: 0 },
-    }
-}
-
-/// Returns the result of an attempt whose agent could not be started.
-fn refusal(error: &RunError) -> RunResult {
-    let code = match error {
-        RunError::QueueFull { .. } => ErrorCode::QueueFull,
-        _ => ErrorCode::InvalidRequest,
-    };
-    failed(code, &with_keys(&error.to_string()))
-}
-
-/// Returns the result of a run that has failed like this.
-pub(super) fn failed(code: ErrorCode, message: &str) -> RunResult {
-    let mut result = RunResult::default();
-    result.is_error = true;
-    result.error_code = Some(code.clone());
-    result.error = Some(Box::new(Failure::new(code, message)));
-    result
 }

@@ -1,18 +1,19 @@
 //! The end of an attempt: what follows is decided first, and recorded in one transaction.
 
-use teamster::event::{Done, ErrorCode, Event, Retract, RunResult};
+use teamster::event::{Done, ErrorCode, Event, Retract, RunResult, SessionId};
 use teamster_store::{
     AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange,
     Usage, UsageEntry,
 };
 
-use super::attempt::{Attempt, Outcome, failed};
+use super::attempt::{Attempt, Outcome};
 use super::context::TurnError;
+use super::failures::failed;
 use super::opening::micros;
 use crate::channels::deliveries;
 use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
-use crate::event::{GatewayEvent, TurnEnd, rfc3339};
-use crate::hooks::HookEvent;
+use crate::engine::ending::{TurnAnswer, TurnEnding};
+use crate::event::{GatewayEvent, rfc3339};
 use crate::telemetry::spans;
 
 /// The code of a turn that was interrupted after it had an effect.
@@ -47,7 +48,6 @@ impl Attempt<'_> {
             resumed: self.resumed,
         };
         let after = after_attempt(&facts, &shared.config.retries, shared.clock.now(), jitter());
-        self.has_lost_session = matches!(after, AfterAttempt::NewSession | AfterAttempt::Interrupted);
         match &after {
             AfterAttempt::Done => self.record_end(EndState::Done, &result, None).await?,
             AfterAttempt::Aborted => self.record_end(EndState::Aborted, &result, Some("ABORTED".to_owned())).await?,
@@ -72,50 +72,17 @@ impl Attempt<'_> {
             events.push(run_event(turn, at, "error", &Event::Error(error.clone()))?);
         }
         events.push(run_event(turn, at, "done", &Event::Done(Box::new(Done::new(result.clone()))))?);
-        let text = result.error.as_ref().map(|error| error.message.as_str().to_owned());
-        let end = match state {
-            EndState::Done => TurnEnd::Done,
-            EndState::Failed => TurnEnd::Failed,
-            EndState::Aborted => TurnEnd::Aborted,
-        };
-        let finished = GatewayEvent::TurnFinished { state: end, error_code: code.clone(), error: text.clone() };
-        let finished = self.context.shared().event(&finished, Some(turn))?;
-        let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref())?;
-        let attempt = self.attempt_end(result, events, vec![finished], answer)?;
-        let finish = Finish { state, result: Some(Json::of(result)?), error_code: code.clone(), attempt };
-        self.context.finish(finish).await?;
-        self.context.shared().hooks.notify(HookEvent::TurnFinished {
-            conversation_id: self.context.claim.conversation.id.to_string(),
-            turn_id: turn.to_string(),
-            state: match state {
-                EndState::Done => "done",
-                EndState::Failed => "failed",
-                EndState::Aborted => "aborted",
-            }
-            .to_owned(),
-            error_code: code,
-        });
-        Ok(())
-    }
-
-    fn final_deliveries(
-        &self,
-        state: EndState,
-        result: &RunResult,
-        code: Option<&str>,
-        error: Option<&str>,
-    ) -> Result<Vec<NewDelivery>, TurnError> {
-        let to = self.context.recipient();
-        Ok(match state {
-            EndState::Done => {
-                let session = result.session_id.as_ref().map(teamster::event::SessionId::as_str);
-                deliveries::answer(&to, result.final_text.as_str(), session)?
-            }
-            EndState::Aborted => deliveries::notice(&to, "aborted", "Stopped.")?,
-            EndState::Failed => {
-                deliveries::failure(&to, error.unwrap_or("The agent failed."), code.unwrap_or("PROTOCOL"))?
-            }
-        })
+        let error = result.error.as_ref().map(|error| error.message.as_str());
+        let ending = TurnEnding { state, code: code.as_deref(), error };
+        let finished = self.context.shared().event(&ending.event(), Some(turn))?;
+        let session = result.session_id.as_ref().map(SessionId::as_str);
+        let answer = TurnAnswer { text: result.final_text.as_str(), session };
+        let answer = ending.deliveries(&self.context.recipient(), answer, "aborted")?;
+        let mut attempt = self.attempt_end(result, events, vec![finished], answer)?;
+        if code.as_deref() == Some(INTERRUPTED) {
+            attempt.session = SessionChange::Clear { agent: self.agent.clone() };
+        }
+        self.context.finish(Finish { state, result: Some(Json::of(result)?), error_code: code, attempt }).await
     }
 
     async fn record_retry(&mut self, after: &AfterAttempt, result: &RunResult) -> Result<(), TurnError> {
@@ -133,8 +100,8 @@ impl Attempt<'_> {
                 (HandBackKind::Pause(*until), vec![GatewayEvent::TurnPaused { until: time }], Some(notice))
             }
             _ => {
-                let reason = "The agent's session does not exist any more. The agent starts a new one with the last \
-                              messages of this conversation, without the rest of its history.";
+                let reason = "The agent's session does not exist any more. The agent starts a new one with what the log has \
+                              of the last messages, without the rest of the history.";
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
                 let code = ErrorCode::SessionNotFound.to_string();
                 let retrying = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms: 0, code };
@@ -151,7 +118,10 @@ impl Attempt<'_> {
             Some(text) => deliveries::notice(&self.context.recipient(), &name, &text)?,
             None => Vec::new(),
         };
-        let attempt = self.attempt_end(result, events, last, notices)?;
+        let mut attempt = self.attempt_end(result, events, last, notices)?;
+        if *after == AfterAttempt::NewSession {
+            attempt.session = SessionChange::Clear { agent: self.agent.clone() };
+        }
         self.context.hand_back(kind, attempt).await
     }
 
@@ -183,7 +153,6 @@ impl Attempt<'_> {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         deliveries.extend(ending);
         let session = match &result.session_id {
-            _ if self.has_lost_session => SessionChange::Clear { agent: self.agent.clone() },
             Some(id) => SessionChange::Set {
                 agent: self.agent.clone(),
                 session: Session { id: id.as_str().to_owned(), host: self.context.shared().host.clone() },

@@ -1,16 +1,19 @@
 //! What a turn needs, and how its end is recorded.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use teamster_store::{
     AttemptEnd, Claim, Effects, Finish, HandBack, HandBackKind, Lease, PermissionClosing, PermissionId,
     PermissionOutcome, StoreError,
 };
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::deliveries::{self, Recipient};
 use crate::config::{API, Origin};
+use crate::engine::ending::finished;
 use crate::engine::gateway::{Gateway, Shared};
 use crate::engine::intake::is_by_api;
 use crate::engine::running::TurnCommand;
@@ -19,6 +22,12 @@ use crate::error::GatewayError;
 use crate::event::GatewayEvent;
 use crate::failpoints::failpoint;
 use crate::telemetry::spans;
+
+/// The delay before a write is repeated for the first time. It doubles each time.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// The longest delay before a write is repeated.
+const LONGEST_DELAY: Duration = Duration::from_secs(2);
 
 /// What a turn needs besides its claim.
 pub(in crate::engine) struct TurnContext {
@@ -98,15 +107,38 @@ impl TurnContext {
         Ok(PermissionClosing { id, outcome, effects: Effects { events, deliveries } })
     }
 
+    /// Makes a write, and repeats it for as long as the lease is held if the store cannot be written now. A write that failed
+    /// has changed nothing, so that a short outage loses no work of the agent.
+    pub(super) async fn persist<T, F>(&self, write: impl Fn() -> F) -> Result<T, TurnError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut delay = FIRST_DELAY;
+        loop {
+            let error = match write().await {
+                Err(error) if error.is_outage() => error,
+                other => return Ok(other?),
+            };
+            tracing::error!(%error, "the store cannot be written; the turn waits while it holds its lease");
+            tokio::select! {
+                biased;
+                () = self.lost.cancelled() => return Err(TurnError::LeaseLost),
+                () = sleep(delay) => {}
+            }
+            delay = (delay * 2).min(LONGEST_DELAY);
+        }
+    }
+
     /// Records the end of the turn.
     pub(super) async fn finish(&self, finish: Finish) -> Result<(), TurnError> {
         let shared = self.shared();
         let conversation = self.claim.conversation.id;
         let (state, code) = (finish.state, finish.error_code.clone());
         failpoint!("finish.before");
-        shared.store.finish(self.lease(), finish, shared.clock.now()).await?;
+        self.persist(|| shared.store.finish(self.lease(), finish.clone(), shared.clock.now())).await?;
         failpoint!("finish.after");
         spans::turn_ended(&self.span, state, code.as_deref());
+        shared.hooks.notify(finished(conversation, self.claim.turn.id, state, code));
         self.gateway.announce_growth(conversation);
         Ok(())
     }
@@ -115,7 +147,8 @@ impl TurnContext {
     pub(super) async fn hand_back(&self, kind: HandBackKind, attempt: AttemptEnd) -> Result<(), TurnError> {
         let shared = self.shared();
         failpoint!("hand_back.before");
-        shared.store.hand_back(self.lease(), HandBack { kind, attempt }, shared.clock.now()).await?;
+        let hand_back = HandBack { kind, attempt };
+        self.persist(|| shared.store.hand_back(self.lease(), hand_back.clone(), shared.clock.now())).await?;
         failpoint!("hand_back.after");
         self.gateway.announce_growth(self.claim.conversation.id);
         Ok(())

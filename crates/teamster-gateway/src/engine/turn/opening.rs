@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use teamster::event::SessionId;
+use teamster::RunRequest;
+use teamster::event::{ErrorCode, RunResult, SessionId};
 use teamster::request::{Attachment, Conversation, Prompt};
-use teamster::{RunError, RunRequest};
-use teamster_store::{BudgetDecision, BudgetLimit, Timestamp};
+use teamster_store::{BudgetDecision, BudgetLimit, Seq, Timestamp};
 
 use super::context::{TurnContext, TurnError};
+use super::failures::{failed, refused};
 use crate::config::TurnSettings;
 use crate::config::cost::without_cost;
-use crate::engine::history::{HistoryItem, history, primed};
+use crate::engine::history::{History, Span, history, primed};
 use crate::engine::intake::MessageDetails;
 use crate::engine::sessions::OpenSession;
-use crate::error::GatewayError;
 use crate::instructions::Placeholders;
 use crate::session_request::{Omission, fit, is_supported, session_request};
 use crate::tools::SessionTools;
@@ -28,17 +28,6 @@ const SCHEDULED_BY_AGENT: &str = "You have scheduled the following message yours
 /// The part of a daily budget that a turn reserves.
 const RESERVED_PART: u64 = 10;
 
-/// How the agent knows the conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Knowledge {
-    /// Its process knows it, or its stored session does.
-    Session,
-    /// It is new to the agent, and there is no history.
-    Nothing,
-    /// It gets the last messages from the log. An earlier session was lost if `lost`.
-    History { lost: bool },
-}
-
 /// An interrupted attempt that another one continues.
 pub(super) struct Continuation {
     /// Its session, if the log names it. Otherwise it is the stored one.
@@ -49,7 +38,10 @@ pub(super) struct Continuation {
 pub(super) struct Opened {
     pub(super) open: OpenSession,
     pub(super) prompt: Prompt,
-    pub(super) knowledge: Knowledge,
+    /// The session is one of an earlier turn or attempt.
+    pub(super) resumed: bool,
+    /// What the agent does not know of the conversation, for the chat.
+    pub(super) loss: Option<&'static str>,
 }
 
 impl TurnContext {
@@ -78,26 +70,26 @@ impl TurnContext {
         &self,
         settings: TurnSettings,
         continued: Option<&Continuation>,
-    ) -> Result<Result<Opened, RunError>, TurnError> {
+    ) -> Result<Result<Opened, Box<RunResult>>, TurnError> {
         let shared = self.shared();
         let claim = &self.claim;
         // A session that differs in the time only is the same.
         let timeless = self.instructions(&settings, Timestamp::default());
-        let mut prompt = self.prompt(continued.is_some()).await?;
+        let mut prompt = match self.prompt(continued.is_some()).await {
+            Ok(prompt) => prompt,
+            Err(problem) => return Ok(Err(Box::new(failed(ErrorCode::InvalidRequest, &problem)))),
+        };
         let conversation = claim.conversation.id;
         if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &timeless) {
-            return Ok(Ok(Opened { open, prompt, knowledge: Knowledge::Session }));
+            return Ok(Ok(Opened { open, prompt, resumed: true, loss: None }));
         }
         // The session of the claim is that of the conversation's agent. A rule may select another one.
         let own = claim.session.as_ref().filter(|_| settings.agent == claim.conversation.agent);
         let stored = own.filter(|session| session.host == shared.host).map(|session| session.id.as_str());
         let resumed = continued.and_then(|attempt| attempt.session.as_deref()).or(stored);
-        let items = match resumed {
-            Some(_) => Vec::new(),
-            None => history(&*shared.store, &claim.conversation, claim.turn.queued_seq).await?,
-        };
-        let knowledge = knowledge(resumed.is_some(), own.is_some(), &items);
-        prompt.text = primed(&items, &prompt.text);
+        let missed = self.missed(continued.is_some(), resumed.is_some()).await?;
+        let loss = self.loss(resumed.is_some(), own.is_some(), &missed);
+        prompt.text = primed(&missed.items, &prompt.text);
         let mut request = self.request(&settings, &self.instructions(&settings, shared.clock.now()));
         if let Some(id) = resumed {
             request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
@@ -105,10 +97,53 @@ impl TurnContext {
         let (request, tools) = self.offer_tools(&settings.agent, request);
         let session = match shared.runtime.open(&settings.agent, request) {
             Ok(session) => Arc::new(session),
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Err(Box::new(refused(&error)))),
         };
         let open = OpenSession { session, tools, settings, instructions: timeless };
-        Ok(Ok(Opened { open, prompt, knowledge }))
+        let resumed = resumed.is_some();
+        Ok(Ok(Opened { open, prompt, resumed, loss }))
+    }
+
+    /// Reads what the agent does not know of the conversation: all of it in a new session, and what other agents have answered
+    /// in one that was used before. The session of an interrupted attempt knows everything.
+    async fn missed(&self, continues: bool, resumed: bool) -> Result<History, TurnError> {
+        let claim = &self.claim;
+        let after = match claim.missed_since {
+            _ if !resumed => Seq::START,
+            Some(since) if !continues => since,
+            _ => return Ok(History::default()),
+        };
+        let span = Span { after, before: claim.turn.queued_seq };
+        Ok(history(&*self.shared().store, &claim.conversation, span).await?)
+    }
+
+    /// Returns what is lost for the agent. A fork, or another agent, has no session to lose.
+    fn loss(&self, resumed: bool, had_session: bool, missed: &History) -> Option<&'static str> {
+        let is_lost = !resumed && had_session;
+        // Later attempts have lost nothing more.
+        let is_cut = missed.is_cut && self.claim.turn.attempts == 0;
+        Some(match (is_lost, missed.items.is_empty()) {
+            (true, false) => {
+                "The agent's session is not available here. The agent continues with the last messages of this \
+                 conversation, without the rest of its history."
+            }
+            (true, true) => {
+                "The agent's session is not available here, and the log has no earlier messages. The agent starts without \
+                 the history of this conversation."
+            }
+            (false, _) if !is_cut => return None,
+            (false, _) if resumed => {
+                "Other agents have answered here since this agent was used. It gets the last of these messages, without \
+                 the earlier ones."
+            }
+            (false, false) => {
+                "The agent is new to this conversation. It gets the last messages, without the rest of the history."
+            }
+            (false, true) => {
+                "The agent is new to this conversation, and the log has no earlier messages any more. It starts without \
+                 the history."
+            }
+        })
     }
 
     fn instructions(&self, settings: &TurnSettings, now: Timestamp) -> String {
@@ -123,7 +158,7 @@ impl TurnContext {
         self.shared().instructions.render(&settings.instructions, &placeholders)
     }
 
-    async fn prompt(&self, continues: bool) -> Result<Prompt, TurnError> {
+    async fn prompt(&self, continues: bool) -> Result<Prompt, String> {
         let turn = &self.claim.turn;
         if continues {
             return Ok(Prompt::from(CONTINUE).named(turn.id.to_string()));
@@ -160,23 +195,13 @@ impl TurnContext {
     }
 }
 
-/// A fork, or another agent, has no session to lose.
-const fn knowledge(resumed: bool, had_session: bool, items: &[HistoryItem]) -> Knowledge {
-    if resumed {
-        return Knowledge::Session;
-    }
-    if items.is_empty() {
-        return Knowledge::Nothing;
-    }
-    Knowledge::History { lost: had_session }
-}
-
-/// Returns the prompt of a turn's message.
+/// Returns the prompt of a turn's message, or what is wrong with the message.
 pub(super) async fn message_prompt(
     shared: &crate::engine::gateway::Shared,
     turn: &teamster_store::Turn,
-) -> Result<Prompt, TurnError> {
-    let details: MessageDetails = turn.message.details.to()?;
+) -> Result<Prompt, String> {
+    let details: MessageDetails =
+        turn.message.details.to().map_err(|error| format!("the stored message cannot be read: {error}"))?;
     let text = if turn.message.text.trim().is_empty() { "See the attached files." } else { &turn.message.text };
     let mut prompt = Prompt::from(text).named(turn.id.to_string());
     if details.by_agent {
@@ -184,7 +209,7 @@ pub(super) async fn message_prompt(
     }
     for attachment in details.attachments {
         let data = shared.attachments.get(&attachment.hash).await.map_err(|error| {
-            GatewayError::Agent(format!("the attachment {:?} cannot be read: {error}", attachment.name))
+            format!("the attachment {:?} cannot be read: {error}; send the message again with it", attachment.name)
         })?;
         prompt.attachments.push(Attachment::Data { name: attachment.name, data });
     }

@@ -59,7 +59,9 @@ impl Attempt<'_> {
         };
         let new = NewPermission { id, body: Json::of(&with_approvers(body, &approvers))?, deadline };
         let effects = Effects { events: vec![logged], deliveries };
-        shared.store.request_permission(self.context.lease(), new, effects, shared.clock.now()).await?;
+        let lease = self.context.lease();
+        let store = || shared.store.request_permission(lease, new.clone(), effects.clone(), shared.clock.now());
+        self.context.persist(store).await?;
         failpoint!("permission.requested");
         self.context.gateway.announce_growth(conversation.id);
         shared.hooks.notify(HookEvent::PermissionRequested {
@@ -87,7 +89,13 @@ impl Attempt<'_> {
     pub(super) async fn apply_answers(&mut self) -> Result<(), TurnError> {
         self.requests.last_check = Some(Instant::now());
         for (request, OpenRequest { id, questions }) in self.requests.open.clone() {
-            let found = self.context.shared().store.permission(id).await?;
+            let found = match self.context.shared().store.permission(id).await {
+                Err(error) if error.is_outage() => {
+                    tracing::warn!(%error, request = %id, "the answers cannot be read; they are read again later");
+                    continue;
+                }
+                found => found?,
+            };
             let Some(closing) = found.and_then(|permission| permission.closing) else { continue };
             self.requests.open.remove(&request);
             self.requests.answered.insert(request.clone());
@@ -123,7 +131,9 @@ impl Attempt<'_> {
         };
         let closing = self.context.closing(id, outcome)?;
         let shared = self.context.shared();
-        shared.store.close_permissions(self.context.lease(), vec![closing], shared.clock.now()).await?;
+        let lease = self.context.lease();
+        let close = || shared.store.close_permissions(lease, vec![closing.clone()], shared.clock.now());
+        self.context.persist(close).await?;
         self.context.gateway.announce_growth(self.context.claim.conversation.id);
         self.requests.answered.insert(answered.request_id);
         self.reclaim_slot();

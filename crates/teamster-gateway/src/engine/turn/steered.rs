@@ -25,7 +25,7 @@ type Sending = Pin<Box<dyn Future<Output = SentMessage> + Send>>;
 #[derive(Default)]
 pub(super) struct Steering {
     /// The message that the agent has not taken yet. There is only one: those that come too late together become one run, in
-    /// which they cannot be told apart.
+    /// which they cannot be distinguished.
     sending: Option<Sending>,
     /// The turns whose messages follow.
     pub(super) waiting: VecDeque<TurnId>,

@@ -55,7 +55,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Records what became of a message. The log says that it has joined the turn only if the agent has taken it.
+    /// Records what became of a message. The log contains that it has joined the turn only if the agent has taken it.
     pub(super) async fn record_sent(&mut self, sent: SentMessage) -> Result<(), TurnError> {
         self.flush().await?;
         let SentMessage { turn, outcome } = sent;

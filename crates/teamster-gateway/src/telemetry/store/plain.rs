@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use teamster_store::{
     AccessStore, Answer, AnswerOutcome, AuditEntry, BudgetStatus, ChatAddress, Conversation, ConversationFilter,
-    ConversationId, ConversationPatch, ConversationStore, Day, Effects, EventPage, FeedCursor, FeedPage, Fork, Json,
-    Lease, LogStore, MaintenanceStore, NewAuditEntry, NewConversation, NewPermission, Page, PageRequest, Permission,
-    PermissionClosing, PermissionFilter, PermissionId, PermissionStore, Pruned, Result, RetentionPolicy, Seq,
-    StoreStatus, Timestamp, Token, TokenId, Turn, TurnId, UsageQuery, UsageRow,
+    ConversationId, ConversationPatch, ConversationStore, Day, Effects, Event, EventPage, FeedCursor, FeedPage, Fork,
+    Json, Lease, LogStore, MaintenanceStore, NewAuditEntry, NewConversation, NewPermission, Page, PageRequest,
+    Permission, PermissionClosing, PermissionFilter, PermissionId, PermissionStore, Pruned, Result, RetentionPolicy,
+    Seq, StoreStatus, Timestamp, Token, TokenId, Turn, TurnId, UsageQuery, UsageRow,
 };
 
 use super::MeasuredStore;
@@ -42,7 +42,9 @@ pass_on!(LogStore {
     read turn_of_message(channel: String, channel_id: String) -> Option<Turn>;
     read turns(conversation: ConversationId, page: PageRequest) -> Page<Turn>;
     read open_turns(conversation: ConversationId) -> Vec<Turn>;
+    read waiting_turns(channel: String, author: String, limit: u32) -> u32;
     read events(conversation: ConversationId, after: Seq, limit: u32) -> EventPage;
+    read messages_before(conversation: ConversationId, before: Seq, limit: u32) -> Vec<Event>;
     read feed(after: Option<FeedCursor>, limit: u32) -> FeedPage;
     read feed_end() -> FeedCursor;
 });
@@ -59,6 +61,7 @@ pass_on!(AccessStore {
     write add_token(token: Token) -> ();
     read token_by_hash(hash: [u8; 32]) -> Option<Token>;
     write revoke_token(id: TokenId, now: Timestamp) -> Token;
+    write remove_token(id: TokenId) -> bool;
     read tokens(page: PageRequest) -> Page<Token>;
     write record_audit(entry: NewAuditEntry, now: Timestamp) -> ();
     read audit_log(page: PageRequest) -> Page<AuditEntry>;

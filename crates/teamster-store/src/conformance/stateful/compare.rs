@@ -87,6 +87,7 @@ impl Driver {
         assert!(running.count() <= 1, "two turns of a conversation run");
 
         both!(self, events(id, Seq::START, 5));
+        both!(self, messages_before(id, last, 7));
         let before = Seq::new(oldest.get().saturating_sub(1));
         let page = both!(self, events(id, before, 1000)).unwrap();
         let numbers: Vec<_> = page.events.iter().map(|event| event.seq.get()).collect();

@@ -112,16 +112,20 @@ impl Driver {
                 both!(self, finish(lease, finish, self.now));
             }
             _ => {
-                let later = self.now.after(Duration::from_secs(u64::from(third % 20)));
-                let kind = match second % 3 {
-                    0 => HandBackKind::Retry(later),
-                    1 => HandBackKind::Pause(later),
-                    _ => HandBackKind::Shutdown,
-                };
-                let hand_back = HandBack { kind, attempt: self.attempt_end(lease, second, third) };
+                let hand_back = self.hand_back(lease, second, third);
                 both!(self, hand_back(lease, hand_back, self.now));
             }
         }
+    }
+
+    fn hand_back(&mut self, lease: Lease, second: u8, third: u8) -> HandBack {
+        let later = self.now.after(Duration::from_secs(u64::from(third % 20)));
+        let kind = match second % 3 {
+            0 => HandBackKind::Retry(later),
+            1 => HandBackKind::Pause(later),
+            _ => HandBackKind::Shutdown,
+        };
+        HandBack { kind, attempt: self.attempt_end(lease, second, third) }
     }
 
     fn closings(&mut self, number: u8) -> Vec<PermissionClosing> {
