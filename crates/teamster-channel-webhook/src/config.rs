@@ -210,7 +210,7 @@ fn default_timeout() -> Duration {
 }
 
 fn default_max_body() -> usize {
-    10 << 20
+    1 << 20
 }
 
 fn default_max_file() -> u64 {
@@ -241,7 +241,7 @@ mod tests {
     fn an_unknown_key_is_an_error_and_defaults_are_used() {
         let json = r#"{"name":"ci","url":"https://example.com/hook","secrets":["0123456789abcdef"],"timeout":"5s"}"#;
         let config: WebhookConfig = serde_json::from_str(json).unwrap();
-        assert_eq!((config.timeout, config.max_body_bytes), (Duration::from_secs(5), 10 << 20));
+        assert_eq!((config.timeout, config.max_body_bytes), (Duration::from_secs(5), 1 << 20));
         let unknown = serde_json::from_str::<WebhookConfig>(&json.replace("\"timeout\"", "\"time\""));
         assert!(unknown.unwrap_err().to_string().contains("unknown field `time`"));
     }

@@ -131,6 +131,9 @@ fn attachments(found: Vec<BodyAttachment>) -> Result<Vec<Attachment>, String> {
         return Err(format!("attachments must be at most {MAX_ATTACHMENTS}"));
     }
     let decode = |(number, BodyAttachment { name, media_type, data }): (usize, BodyAttachment)| {
+        if name.chars().any(char::is_control) {
+            return Err(format!("attachments[{number}].name must not have control characters"));
+        }
         let bytes = STANDARD.decode(data);
         let bytes = bytes.map_err(|error| format!("attachments[{number}].data is not base64: {error}"))?;
         let media_type = if media_type.is_empty() { "application/octet-stream".to_owned() } else { media_type };

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 use teamster_channel::signature::{
-    ID_HEADER, SIGNATURE_HEADER, SignatureError, SignedMessage, TIMESTAMP_HEADER, WebhookSecret,
+    ID_HEADER, SIGNATURE_HEADER, SignatureError, SignedMessage, TIMESTAMP_HEADER, WebhookSecret, check_time,
 };
 use teamster_channel::{InboxError, PromptDecision, Receipt};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::channel::{MAX_AGE, MAX_SKEW, Reply, WebhookChannel, unix_seconds};
 use crate::inbound::{MAX_ID, parse};
@@ -25,13 +26,22 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest list of signatures in bytes.
 const MAX_SIGNATURES: usize = 2_048;
 
-type Channels = Arc<HashMap<String, Arc<WebhookChannel>>>;
+/// The size of all bodies whose signatures are not checked yet, in KiB.
+const UNVERIFIED_KIB: u32 = 64 << 10;
+
+/// What the requests share.
+struct Endpoint {
+    channels: HashMap<String, Arc<WebhookChannel>>,
+    /// The room for bodies whose signatures are not checked yet: anyone can send them.
+    unverified: Semaphore,
+}
 
 /// Returns a router with `POST /v1/webhooks/{name}` for these channels. Merge it outside of the authentication by tokens.
 pub fn router(channels: impl IntoIterator<Item = Arc<WebhookChannel>>) -> Router {
     let channels = channels.into_iter().map(|channel| (channel.config().name.clone(), channel));
-    let channels: Channels = Arc::new(channels.collect());
-    Router::new().route("/v1/webhooks/{name}", post(receive)).with_state(channels)
+    let unverified = Semaphore::new(usize::try_from(UNVERIFIED_KIB).unwrap_or(Semaphore::MAX_PERMITS));
+    let endpoint = Arc::new(Endpoint { channels: channels.collect(), unverified });
+    Router::new().route("/v1/webhooks/{name}", post(receive)).with_state(endpoint)
 }
 
 /// An error for a program (RFC 9457).
@@ -69,34 +79,59 @@ impl IntoResponse for Problem {
 }
 
 async fn receive(
-    State(channels): State<Channels>,
+    State(endpoint): State<Arc<Endpoint>>,
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let channel = channels.get(&name);
+    let channel = endpoint.channels.get(&name);
     let channel =
         channel.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "NOT_FOUND", "there is no such webhook"))?;
     let signed = SignedHeaders::read(&headers)?;
+    check_time(signed.timestamp, unix_seconds(), MAX_AGE, MAX_SKEW).map_err(|error| unauthorized(&error))?;
     let limit = channel.config().max_body_bytes;
+    let room = endpoint.room(&body, limit)?;
     let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, limit)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
-            let detail = format!("the body has more than {limit} bytes, or it ended early");
-            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail));
-        }
+        Ok(Err(_)) => return Err(too_large(limit)),
         Err(_) => {
             let detail = "the body was not sent in time";
             return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "DEADLINE_EXCEEDED", detail));
         }
     };
     verify(channel.secrets(), &signed.message(&body))?;
+    drop(room);
     let request =
         parse(signed.id, &body).map_err(|detail| Problem::new(StatusCode::BAD_REQUEST, "INVALID_REQUEST", detail))?;
     match channel.hand_over(signed.id.to_owned(), request).await {
         Some(outcome) => answer(outcome),
         None => Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", "the gateway cannot take it now")),
     }
+}
+
+impl Endpoint {
+    /// Takes the room for a body. One of unknown size takes as much as the largest.
+    fn room(&self, body: &Body, limit: usize) -> Result<SemaphorePermit<'_>, Problem> {
+        let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
+        let size = body.size_hint().exact().unwrap_or(limit_bytes);
+        if size > limit_bytes {
+            return Err(too_large(limit));
+        }
+        let kib = u32::try_from(size.div_ceil(1 << 10)).unwrap_or(UNVERIFIED_KIB).min(UNVERIFIED_KIB);
+        self.unverified.try_acquire_many(kib).map_err(|_| {
+            let detail = "too many requests are being received at the same time";
+            Problem::later(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", detail)
+        })
+    }
+}
+
+fn too_large(limit: usize) -> Problem {
+    let detail = format!("the body has more than {limit} bytes, or it ended early");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail)
+}
+
+fn unauthorized(error: &SignatureError) -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", error.to_string())
 }
 
 /// The headers of a signed request. All three are required.
@@ -140,7 +175,7 @@ fn verify(secrets: &[WebhookSecret], message: &SignedMessage<'_>) -> Result<(), 
             Err(other) => rejection = other,
         }
     }
-    Err(Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", rejection.to_string()))
+    Err(unauthorized(&rejection))
 }
 
 fn answer(outcome: Result<Reply, InboxError>) -> Result<Response, Problem> {

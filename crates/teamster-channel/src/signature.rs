@@ -94,8 +94,7 @@ impl WebhookSecret {
         max_skew: Duration,
     ) -> Result<(), SignatureError> {
         let SignedMessage { id, timestamp, signatures, body } = *message;
-        let is_number = !timestamp.is_empty() && timestamp.bytes().all(|byte| byte.is_ascii_digit());
-        let signed_at: i64 = timestamp.parse().ok().filter(|_| is_number).ok_or(SignatureError::Timestamp)?;
+        signing_time(timestamp)?;
         let is_signed = signatures
             .split_ascii_whitespace()
             .filter_map(|signature| STANDARD.decode(signature.strip_prefix("v1,")?).ok())
@@ -104,14 +103,7 @@ impl WebhookSecret {
         if !is_signed {
             return Err(SignatureError::Mismatch);
         }
-        let (age, skew) = (now.saturating_sub(signed_at), signed_at.saturating_sub(now));
-        if let Some(age) = beyond(age, max_age) {
-            return Err(SignatureError::TooOld(age));
-        }
-        match beyond(skew, max_skew) {
-            Some(skew) => Err(SignatureError::Future(skew)),
-            None => Ok(()),
-        }
+        check_time(timestamp, now, max_age, max_skew)
     }
 
     /// Returns the state after the signed content. The timestamp is taken as it was sent.
@@ -122,6 +114,27 @@ impl WebhookSecret {
         }
         Some(mac)
     }
+}
+
+/// Checks the time of a message, as [`WebhookSecret::verify`] does. A receiver can check it before it reads the body.
+///
+/// # Errors
+/// The time is not a number, or out of bounds.
+pub fn check_time(timestamp: &str, now: i64, max_age: Duration, max_skew: Duration) -> Result<(), SignatureError> {
+    let signed_at = signing_time(timestamp)?;
+    let (age, skew) = (now.saturating_sub(signed_at), signed_at.saturating_sub(now));
+    if let Some(age) = beyond(age, max_age) {
+        return Err(SignatureError::TooOld(age));
+    }
+    match beyond(skew, max_skew) {
+        Some(skew) => Err(SignatureError::Future(skew)),
+        None => Ok(()),
+    }
+}
+
+fn signing_time(timestamp: &str) -> Result<i64, SignatureError> {
+    let is_number = !timestamp.is_empty() && timestamp.bytes().all(|byte| byte.is_ascii_digit());
+    timestamp.parse().ok().filter(|_| is_number).ok_or(SignatureError::Timestamp)
 }
 
 /// Returns a number of seconds if it is above a limit.

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -25,33 +26,84 @@ pub struct StoredAttachment {
 #[derive(Clone, Debug)]
 pub struct Attachments {
     directory: Arc<Path>,
+    /// The largest size of all files in bytes.
+    limit: u64,
+    /// The size of all files. `None` before the first one is added: it is read from the disk then.
+    used: Arc<Mutex<Option<u64>>>,
 }
 
 impl Attachments {
     /// Uses this directory. It is created with the first file.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into().into() }
+        Self { directory: directory.into().into(), limit: u64::MAX, used: Arc::default() }
+    }
+
+    /// Limits the size of all files in bytes.
+    #[must_use]
+    pub fn with_limit(mut self, limit: u64) -> Self {
+        self.limit = limit;
+        self
     }
 
     /// Stores a content durably, and returns its hash.
+    ///
+    /// # Errors
+    /// The disk cannot be written, or the files would be larger than the limit (`QuotaExceeded`).
     pub async fn put(&self, bytes: Vec<u8>) -> io::Result<String> {
-        let directory = Arc::clone(&self.directory);
+        let files = self.clone();
         on_thread(move || {
             let hash = base16ct::lower::encode_string(&Sha256::digest(&bytes));
-            let path = path_of(&directory, &hash).ok_or_else(|| io::Error::other("invalid hash"))?;
-            if path.exists() {
+            let path = path_of(&files.directory, &hash).ok_or_else(|| io::Error::other("invalid hash"))?;
+            if let Ok(known) = std::fs::File::options().write(true).open(&path) {
+                // It is kept from now on as long as a new file.
+                known.set_modified(SystemTime::now())?;
                 return Ok(hash);
             }
-            let parent = path.parent().unwrap_or(&directory);
-            std::fs::create_dir_all(parent)?;
-            let mut file = tempfile::NamedTempFile::new_in(parent)?;
-            io::Write::write_all(&mut file, &bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            std::fs::File::open(parent)?.sync_all()?;
-            Ok(hash)
+            let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            files.reserve(size)?;
+            let written = write(path.parent().unwrap_or(&files.directory), &path, &bytes);
+            if written.is_err() {
+                files.release(size);
+            }
+            written.map(|()| hash)
         })
         .await
+    }
+
+    /// Deletes the files that were not stored for this long, and returns their number.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub async fn remove_older(&self, age: Duration) -> io::Result<usize> {
+        let files = self.clone();
+        on_thread(move || {
+            let before = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+            let mut removed = 0;
+            for (path, metadata) in stored(&files.directory)? {
+                if metadata.modified()? < before && std::fs::remove_file(&path).is_ok() {
+                    files.release(metadata.len());
+                    removed += 1;
+                }
+            }
+            Ok(removed)
+        })
+        .await
+    }
+
+    fn reserve(&self, size: u64) -> io::Result<()> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = match *used {
+            Some(used) => used,
+            None => stored(&self.directory)?.iter().map(|(_, metadata)| metadata.len()).sum(),
+        };
+        let after = now.saturating_add(size);
+        *used = Some(if after > self.limit { now } else { after });
+        if after > self.limit { Err(io::ErrorKind::QuotaExceeded.into()) } else { Ok(()) }
+    }
+
+    fn release(&self, size: u64) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = used.map(|used| used.saturating_sub(size));
     }
 
     /// Returns the size of a content in bytes.
@@ -67,6 +119,32 @@ impl Attachments {
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this is not the hash of a file"))?;
         on_thread(move || std::fs::read(path)).await
     }
+}
+
+fn write(parent: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    std::fs::create_dir_all(parent)?;
+    let mut file = tempfile::NamedTempFile::new_in(parent)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    std::fs::File::open(parent)?.sync_all()
+}
+
+/// Returns all files, also those that a crash has left. A file that is being deleted is skipped.
+fn stored(directory: &Path) -> io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
+    let entries = |directory: &Path| match std::fs::read_dir(directory) {
+        Ok(entries) => entries.collect::<io::Result<Vec<_>>>(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    let mut found = Vec::new();
+    for folder in entries(directory)? {
+        if folder.file_type()?.is_dir() {
+            let files = entries(&folder.path())?;
+            found.extend(files.iter().filter_map(|file| Some((file.path(), file.metadata().ok()?))));
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the path of a content. `None` if the text is not a hash.
@@ -95,5 +173,36 @@ mod tests {
         for other in ["", "../../etc/passwd", "ab", &"g".repeat(64), &hash.to_uppercase()] {
             assert_eq!(files.get(other).await.unwrap_err().kind(), io::ErrorKind::NotFound, "{other}");
         }
+    }
+
+    #[tokio::test]
+    async fn all_files_have_a_limit_also_after_a_restart_and_deleted_ones_make_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = || Attachments::in_directory(directory.path()).with_limit(10);
+        let first = files();
+        let hash = first.put(b"123456".to_vec()).await.unwrap();
+        first.put(b"123456".to_vec()).await.expect("the same content is stored once");
+        for files in [first.clone(), files()] {
+            let refused = files.put(b"abcdef".to_vec()).await.unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::QuotaExceeded);
+        }
+        first.put(b"abcd".to_vec()).await.unwrap();
+        assert_eq!(first.remove_older(Duration::from_hours(1)).await.unwrap(), 0);
+        let old = std::fs::File::options().write(true).open(path_of(directory.path(), &hash).unwrap()).unwrap();
+        old.set_modified(SystemTime::now() - Duration::from_hours(2)).unwrap();
+        assert_eq!(first.remove_older(Duration::from_hours(1)).await.unwrap(), 1);
+        assert_eq!(first.get(&hash).await.unwrap_err().kind(), io::ErrorKind::NotFound);
+        first.put(b"abcdef".to_vec()).await.unwrap();
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn other_users_cannot_read_a_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let files = Attachments::in_directory(directory.path());
+        let hash = files.put(b"hello".to_vec()).await.unwrap();
+        let mode = std::fs::metadata(path_of(directory.path(), &hash).unwrap()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -6,6 +6,10 @@ use std::time::Duration;
 
 use crate::ids::{ConversationId, DeliveryId, Epoch, Seq};
 
+/// Why a fork is refused.
+pub(crate) const TOO_LARGE_FORK: &str =
+    "the history has more than 50,000 events or 64 MiB, which a fork may copy; fork after an earlier event";
+
 /// Why an operation had no effect. An operation that returns an error has changed nothing.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -85,6 +89,12 @@ pub enum StoreError {
         state: &'static str,
         /// The state that the operation needs.
         required: &'static str,
+    },
+    /// A search has read for as long as one may.
+    #[error("the search was stopped after {limit:?}; search for less, for example in one state, agent or channel")]
+    SearchLimit {
+        /// The longest time of a search.
+        limit: Duration,
     },
     /// An argument is invalid.
     #[error("invalid argument: {reason}")]
@@ -201,6 +211,8 @@ pub enum Queue {
     Chat,
     /// The waiting turns of all conversations.
     Total,
+    /// The waiting turns of one author of the API.
+    Author,
 }
 
 impl std::fmt::Display for Queue {
@@ -208,6 +220,7 @@ impl std::fmt::Display for Queue {
         formatter.write_str(match self {
             Self::Chat => "the queue of this chat",
             Self::Total => "the queue of the gateway",
+            Self::Author => "the part of the queue for one author",
         })
     }
 }

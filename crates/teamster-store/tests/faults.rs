@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use teamster_store::{
-    Accepted, AccessStore as _, ChatAddress, ConversationId, IntakeStore as _, Json, LogStore as _,
-    MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry, NewConversation, NewEvent, NewMessage, QueueLimits,
+    Accepted, AccessStore as _, ChatAddress, ConversationFilter, ConversationId, ConversationStore as _, Fork, IntakeStore as _, Json, LogStore as _,
+    MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry, NewConversation, NewEvent, NewMessage, PageRequest, QueueLimits,
     SqliteOptions, SqliteStore, StoreError, Target, Timestamp, TurnId,
 };
 use uuid::Uuid;
@@ -145,6 +145,59 @@ async fn a_store_that_another_process_has_locked_is_reported_after_the_time_limi
     assert_eq!(store.status(NOW).await.unwrap().conversations, 0);
     other.execute_batch("COMMIT").unwrap();
     store.accept(message(1, "a"), LIMITS, NOW).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_search_is_stopped_at_its_limit_and_other_reads_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = open(&path).await.unwrap();
+    for number in 0..200 {
+        store.accept(message(number, "hello"), LIMITS, NOW).await.unwrap();
+    }
+    store.close().await;
+    let options = SqliteOptions { search_limit: Duration::ZERO, ..SqliteOptions::default() };
+    let store = SqliteStore::open(&path, options).await.unwrap();
+    let filter = |text: Option<&str>| ConversationFilter { text: text.map(str::to_owned), ..Default::default() };
+    let stopped = store.conversations(filter(Some("nothing")), PageRequest::first(9), NOW).await.unwrap_err();
+    assert!(matches!(stopped, StoreError::SearchLimit { .. }), "{stopped:?}");
+    assert_eq!(store.conversations(filter(None), PageRequest::first(9), NOW).await.unwrap().items.len(), 4);
+}
+
+#[tokio::test]
+async fn a_history_beyond_the_limit_is_not_copied() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store.db")).await.unwrap();
+    let mut large = message(1, "hello");
+    large.event.body = Json::of(&serde_json::json!({ "text": "x".repeat(65 << 20) })).unwrap();
+    let Accepted::New(turn) = store.accept(large, LIMITS, NOW).await.unwrap() else { panic!("it is new") };
+    let Target::Address(new) = message(2, "").target else { panic!("it has an address") };
+    let fork = Fork { from: turn.conversation, after: turn.seq };
+    let refused = store.create_conversation(new, Some(fork), NOW).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Invalid { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("fork after an earlier event"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_page_of_large_conversations_ends_early_and_no_conversation_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store.db")).await.unwrap();
+    let settings = Json::of(&serde_json::json!({ "instructions": "x".repeat(1 << 20) })).unwrap();
+    for number in 0..12 {
+        let Target::Address(new) = message(number, "").target else { panic!("it has an address") };
+        let address = ChatAddress { chat: number.to_string(), ..new.address };
+        let new = NewConversation { address, settings: settings.clone(), ..new };
+        store.create_conversation(new, None, NOW).await.unwrap();
+    }
+    let (mut request, mut sizes) = (PageRequest::first(500), Vec::new());
+    loop {
+        let page = store.conversations(ConversationFilter::default(), request, NOW).await.unwrap();
+        sizes.push(page.items.len());
+        let Some(cursor) = page.next else { break };
+        request = PageRequest { limit: 500, cursor: Some(cursor) };
+    }
+    assert_eq!(sizes.iter().sum::<usize>(), 12);
+    assert!(sizes.iter().all(|size| *size <= 5), "{sizes:?}");
 }
 
 #[tokio::test]

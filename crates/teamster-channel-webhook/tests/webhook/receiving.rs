@@ -214,3 +214,72 @@ async fn a_gateway_that_does_not_receive_reports_it_within_its_time_limit() {
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["retry-after"], "5");
 }
+
+/// A body that is never sent, of unknown size or of this one.
+fn unsent() -> Body {
+    Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::convert::Infallible>>())
+}
+
+fn unsigned(timestamp: i64, body: Body) -> Request<Body> {
+    let request = Request::post("/v1/webhooks/ci").header("webhook-id", "id").header("webhook-signature", "v1,AAAA");
+    request.header("webhook-timestamp", timestamp).body(body).unwrap()
+}
+
+#[tokio::test]
+async fn an_old_request_is_refused_before_its_body_is_read() {
+    let fixture = Fixture::start();
+    for timestamp in [now() - 301, now() + 60, 0] {
+        let answered = tokio::time::timeout(Duration::from_secs(20), fixture.send(unsigned(timestamp, unsent())));
+        assert_eq!(answered.await.expect("at once").0, StatusCode::UNAUTHORIZED);
+    }
+}
+
+#[tokio::test]
+async fn bodies_without_a_checked_signature_take_a_bounded_memory() {
+    let fixture = Fixture::start();
+    // 64 bodies of unknown size count as the largest of 1 MiB.
+    let mut waiting = Vec::new();
+    for _ in 0..64 {
+        let router = fixture.router.clone();
+        waiting.push(tokio::spawn(router.oneshot(unsigned(now(), unsent()))));
+    }
+    let refused = async {
+        loop {
+            let (status, _) = fixture.send(unsigned(now(), Body::from(vec![b'x'; 1 << 20]))).await;
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                return;
+            }
+            assert_eq!(status, StatusCode::UNAUTHORIZED);
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), refused).await.expect("the memory is bounded");
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    let accepted = async {
+        while fixture.post("id-1", &hello()).await.0 == StatusCode::SERVICE_UNAVAILABLE {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), accepted).await.expect("the room is free again");
+    assert_eq!(fixture.inbox.messages.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_body_of_a_known_size_beyond_the_limit_is_refused_unread() {
+    let fixture = Fixture::start();
+    let large = unsigned(now(), Body::from(vec![b'x'; (1 << 20) + 1]));
+    assert_eq!(fixture.send(large).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn what_the_gateway_sends_cannot_be_sent_back_to_it() {
+    let fixture = Fixture::start();
+    // Both directions have the same secret. An item of the gateway always has its target.
+    let item = json!({"type": "answer", "target": {"channel": "webhook-ci", "chat": "c", "thread": ""}, "chat": "c",
+        "author": {"id": "alice"}, "token": "t"});
+    assert_eq!(fixture.post("id-1", &item).await.0, StatusCode::BAD_REQUEST);
+    let answer = json!({"type": "answer", "target": {"channel": "webhook-ci", "chat": "c", "thread": ""}, "text": "Deployed.",
+        "turnId": "t", "conversationId": "c", "part": 0, "parts": 1, "mayBeRepeat": false, "createdAt": "now"});
+    assert_eq!(fixture.post("id-2", &answer).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(fixture.inbox.messages.lock().unwrap().len(), 0);
+}

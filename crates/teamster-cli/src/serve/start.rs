@@ -77,7 +77,8 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(lock) => lock,
         Err(error) => return fail(&Printable::error(&error)),
     };
-    let store = match SqliteStore::open(&plan.serve.store, SqliteOptions::default()).await {
+    let options = SqliteOptions { max_bytes: config.limits.store_bytes, ..SqliteOptions::default() };
+    let store = match SqliteStore::open(&plan.serve.store, options).await {
         Ok(store) => store,
         Err(error) => return fail(&Printable::error(&error)),
     };

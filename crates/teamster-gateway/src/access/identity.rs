@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use teamster_store::TokenId;
 use utoipa::ToSchema;
 
+use super::limits::LimitKey;
 use crate::error::GatewayError;
 
 /// What a token permits.
@@ -83,6 +84,11 @@ impl Identity {
         }
         let reason = format!("the token does not have the scope {}", scope.name());
         Err(GatewayError::Forbidden { reason })
+    }
+
+    /// Returns the key for which its limits count.
+    pub(crate) fn limit_key(&self) -> LimitKey {
+        self.token.map_or(LimitKey::Fixed, LimitKey::Token)
     }
 
     /// Returns its name in the audit log.

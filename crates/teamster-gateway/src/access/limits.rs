@@ -37,6 +37,12 @@ const FAILURES: NonZeroU32 = match NonZeroU32::new(20) {
     None => NonZeroU32::MIN,
 };
 
+/// New sessions of a token that may come at once.
+const SESSIONS: NonZeroU32 = match NonZeroU32::new(300) {
+    Some(count) => count,
+    None => NonZeroU32::MIN,
+};
+
 /// How long a request waits for others of the same key.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -64,6 +70,11 @@ impl<K: Clone + Eq + Hash> Rate<K> {
 /// The quota of requests.
 pub(crate) fn requests(per_second: NonZeroU32) -> Quota {
     Quota::per_second(per_second).allow_burst(per_second.saturating_mul(NonZeroU32::MIN.saturating_add(BURST - 1)))
+}
+
+/// The quota of new sessions: a few hundred at once, and one a minute for ever.
+pub(crate) fn new_sessions() -> Quota {
+    Quota::per_minute(NonZeroU32::MIN).allow_burst(SESSIONS)
 }
 
 /// Counts failed authentications of addresses.
@@ -116,6 +127,46 @@ pub(crate) struct Permit {
     /// Holds the place.
     _permit: OwnedSemaphorePermit,
     _entry: Entry,
+}
+
+/// The places of long responses: in all, and of each key.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    all: Arc<Semaphore>,
+    of_key: Concurrency,
+}
+
+/// A place of a long response. Dropping it frees the place.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Holds the place among all.
+    _all: OwnedSemaphorePermit,
+    /// Holds the place of the key.
+    _of_key: Permit,
+}
+
+/// Below this number of places, one key may take all.
+const FEW_PLACES: usize = 8;
+
+impl Places {
+    /// Creates places, of which one key takes at most a quarter.
+    pub(crate) fn new(all: usize) -> Self {
+        let all = all.clamp(1, Semaphore::MAX_PERMITS);
+        let of_key = if all < FEW_PLACES { all } else { all / 4 };
+        Self { all: Arc::new(Semaphore::new(all)), of_key: Concurrency::new(of_key) }
+    }
+
+    /// Returns the number of free places.
+    pub(crate) fn free(&self) -> usize {
+        self.all.available_permits()
+    }
+
+    /// Takes a place if there is one.
+    pub(crate) fn take(&self, key: LimitKey) -> Option<Place> {
+        let of_key = self.of_key.try_enter(key)?;
+        let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        Some(Place { _all: all, _of_key: of_key })
+    }
 }
 
 /// Keeps a key in the map.
@@ -190,6 +241,21 @@ mod tests {
         let third = limit.enter(key).await.unwrap();
         drop((second, third));
         assert!(limit.keys.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_key_takes_at_most_a_quarter_of_the_places() {
+        let places = Places::new(40);
+        let key = |number| LimitKey::Token(TokenId::new(uuid::Uuid::from_u128(number)));
+        let taken: Vec<_> = std::iter::from_fn(|| places.take(key(1))).take(100).collect();
+        assert_eq!(taken.len(), 10);
+        let others: Vec<_> = (0..100).filter_map(|number| places.take(key(2 + number % 8))).collect();
+        assert_eq!(others.len(), 30, "all places are taken");
+        drop(taken);
+        assert!(places.take(key(1)).is_some());
+        assert!(places.take(key(2)).is_none());
+        let few = Places::new(3);
+        assert_eq!((0..9).filter_map(|_| few.take(key(1))).collect::<Vec<_>>().len(), 3);
     }
 
     #[test]

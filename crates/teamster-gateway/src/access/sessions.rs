@@ -7,17 +7,24 @@ use std::time::Duration;
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
-use teamster_store::Timestamp;
+use teamster_store::{PageRequest, Timestamp};
 
 use super::identity::{Authenticated, Method};
 use super::secret::Secret;
 use super::tokens::{AccessError, SessionDocument, TokenDocument, TokenView, Tokens};
+use crate::engine::Gateway;
 
 /// The name of the cookie.
 const COOKIE_NAME: &str = "teamster_session";
 
 /// How long a session lasts.
 const LIFETIME: Duration = Duration::from_hours(30 * 24);
+
+/// The interval in which sessions that have ended are deleted.
+const CLEANUP: Duration = Duration::from_hours(1);
+
+/// The number of tokens that are read at once.
+const PAGE: u32 = 500;
 
 /// A new session.
 pub(crate) struct NewSession {
@@ -44,6 +51,37 @@ pub(crate) async fn create(
     Ok(Some(NewSession { view, cookie: cookie(secret.expose(), LIFETIME.as_secs(), is_https) }))
 }
 
+/// Deletes sessions that have ended, until the task is dropped. Their starts are in the audit log.
+pub(crate) async fn remove_ended(gateway: Gateway) {
+    loop {
+        match remove_ended_once(&gateway).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "sessions that have ended were deleted"),
+            Err(error) => tracing::error!(%error, "sessions that have ended cannot be deleted"),
+        }
+        tokio::time::sleep(CLEANUP).await;
+    }
+}
+
+async fn remove_ended_once(gateway: &Gateway) -> Result<u32, AccessError> {
+    let now = gateway.now();
+    let (mut request, mut removed) = (PageRequest::first(PAGE), 0);
+    loop {
+        let page = gateway.store().tokens(request).await?;
+        for token in page.items {
+            let session = token.scopes.to::<TokenDocument>()?.session;
+            let has_ended = session.is_some_and(|session| {
+                session.expires_at <= now.as_millis() || token.revoked_at.is_some()
+            });
+            if has_ended && gateway.store().remove_token(token.id).await? {
+                removed += 1;
+            }
+        }
+        let Some(cursor) = page.next else { return Ok(removed) };
+        request = PageRequest { limit: PAGE, cursor: Some(cursor) };
+    }
+}
+
 /// Returns the header that deletes the cookie.
 pub(crate) fn no_cookie(is_https: bool) -> HeaderValue {
     cookie("", 0, is_https)
@@ -64,4 +102,26 @@ pub(crate) fn presented(headers: &HeaderMap) -> Option<Secret> {
     let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let (_, value) = pairs.find(|(name, _)| *name == COOKIE_NAME)?;
     Secret::presented(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Scope;
+    use crate::testing::TestGateway;
+
+    #[tokio::test]
+    async fn sessions_that_have_ended_are_deleted_and_no_token_is() {
+        let test = TestGateway::new(|_| {});
+        let tokens = Tokens::new(test.gateway.clone());
+        let now = test.gateway.now().as_millis();
+        let session = |expires_at| SessionDocument { parent: [0; 32], parent_id: None, expires_at };
+        for session in [None, Some(session(now + 1)), Some(session(now))] {
+            let document = TokenDocument { scopes: vec![Scope::Read], session };
+            tokens.store("ada", document, &Secret::session().unwrap()).await.unwrap();
+        }
+        assert_eq!(remove_ended_once(&test.gateway).await.unwrap(), 1);
+        assert_eq!(remove_ended_once(&test.gateway).await.unwrap(), 0);
+        assert_eq!(tokens.list(PageRequest::first(9)).await.unwrap().0.len(), 2);
+    }
 }

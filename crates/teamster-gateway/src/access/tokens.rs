@@ -238,7 +238,9 @@ impl Tokens {
     /// # Errors
     /// The token does not exist, or the store cannot be used.
     pub async fn revoke(&self, id: TokenId) -> Result<TokenView, AccessError> {
-        view(&self.gateway.store().revoke_token(id, self.gateway.now()).await?)
+        let revoked = self.gateway.store().revoke_token(id, self.gateway.now()).await?;
+        self.gateway.announce_revocation();
+        view(&revoked)
     }
 }
 

@@ -10,11 +10,8 @@ use teamster_store::{
 use uuid::Uuid;
 
 use crate::config::{ConversationSettings, Origin, Rule, TurnSettings, resolve, rule_for};
-use crate::engine::{ConversationChange, Gateway};
+use crate::engine::{ConversationChange, Gateway, MAX_NAME};
 use crate::error::GatewayError;
-
-/// The longest name of an agent or a model, in characters.
-const MAX_NAME: usize = 500;
 
 const NOTHING_HERE: &str = "There is no conversation here yet.";
 

@@ -3,7 +3,10 @@
 //! A key is made of the turn, its claim if the item belongs to one attempt, the kind and the part. Two different items of a turn never share a key, so that a notice
 //! of a failure cannot take the place of the answer.
 
+use std::fmt::Write as _;
+
 use teamster::event::{PermissionRequest, Question};
+use teamster_channel::render::RequestText;
 use teamster_channel::{Button, ButtonStyle, Content, Prompt};
 use teamster_store::{
     ChatAddress, ConversationId, Decision, DeliveryId, Epoch, Json, Lease, NewDelivery, PermissionId,
@@ -148,18 +151,22 @@ pub fn prompt(
 }
 
 /// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny. If none of the
-/// approvers is in the chat, it has no answers and names where it can be answered.
+/// approvers is in the chat, it has no answers and names where it can be answered. One that is not shown whole cannot be allowed.
 pub fn permission_prompt(
     to: &Recipient<'_>,
     id: PermissionId,
     request: &PermissionRequest,
     approvers: &[String],
 ) -> Result<Vec<NewDelivery>, GatewayError> {
+    let RequestText { mut text, is_whole } = wording::permission(request);
     if !is_answered_in(to.address, approvers) {
-        let text = format!("{}\n\n{}", wording::permission(request), wording::answered_elsewhere(id));
+        _ = write!(text, "\n\n{}", wording::answered_elsewhere(id));
         return prompt(to, id, &text, &[]);
     }
-    prompt(to, id, &wording::permission(request), &wording::permission_choices(request))
+    if !is_whole {
+        _ = write!(text, "\n\n{}", wording::allowed_elsewhere(id));
+    }
+    prompt(to, id, &text, &wording::permission_choices(request, is_whole))
 }
 
 /// Returns whether a member of the chat may be an approver.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use serde::Deserialize;
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use teamster_channel::{
@@ -23,6 +24,13 @@ use crate::error::GatewayError;
 
 /// The number of chats whose messages of programs are counted. With more, all counts start anew.
 const MAX_COUNTED_CHATS: usize = 10_000;
+
+/// Who may answer a request.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Approvers {
+    approvers: Vec<String>,
+}
 
 /// Accepts what a channel receives.
 pub(super) struct ChannelInbox {
@@ -58,6 +66,16 @@ impl ChannelInbox {
         }
     }
 
+    /// Returns whether an author may answer a request of these approvers. One that only `*` permits must be admitted itself.
+    fn may_answer(&self, answer: &PromptAnswer, approvers: &[String]) -> bool {
+        let is_named = approvers.contains(&self.author_id(&answer.author));
+        !answer.author.is_bot && (is_named || self.admits(&answer.address, &answer.author))
+    }
+
+    fn author_id(&self, author: &Author) -> String {
+        format!("{}:{}", self.channel, author.id)
+    }
+
     /// Returns whether a message of a program is one too many. A message of a person starts the count anew.
     fn is_loop(&self, message: &Message) -> bool {
         let settings = self.gateway.config().channels.bots;
@@ -90,15 +108,20 @@ impl ChannelInbox {
         let mut stored = Vec::with_capacity(message.attachments.len());
         for attachment in message.attachments.drain(..) {
             let size = u64::try_from(attachment.bytes.len()).unwrap_or(u64::MAX);
-            let hash = self.gateway.attachments().put(attachment.bytes).await;
-            let hash = hash.map_err(|error| InboxError(format!("an attachment cannot be stored: {error}")))?;
+            let hash = match self.gateway.attachments().put(attachment.bytes).await {
+                Ok(hash) => hash,
+                Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => {
+                    return Ok(Err("The gateway has no room for attachments. Its operator must make some.".to_owned()));
+                }
+                Err(error) => return Err(internal(&error)),
+            };
             stored.push(StoredAttachment { name: attachment.name, media_type: attachment.media_type, hash, size });
         }
         Ok(Ok(stored))
     }
 
-    /// Returns what a token means, and whether it was pressed in the chat of its prompt. `None`: the token is not valid.
-    async fn meaning(&self, answer: &PromptAnswer) -> Result<Option<(PermissionId, Meaning)>, GatewayError> {
+    /// Returns what a token means, and who may answer. `None`: the token is not valid, or not of this chat.
+    async fn meaning(&self, answer: &PromptAnswer) -> Result<Option<(PermissionId, Meaning, Approvers)>, GatewayError> {
         let store = self.gateway.store();
         let Some(id) = request_of(&answer.token) else { return Ok(None) };
         let Some(permission) = store.permission(id).await? else { return Ok(None) };
@@ -113,15 +136,20 @@ impl ChannelInbox {
             let matches = |token: &str| bool::from(token.as_bytes().ct_eq(answer.token.as_bytes()));
             let at = prompt.buttons.iter().position(|button| matches(&button.token));
             if let Some(meaning) = at.and_then(|at| body.meanings.into_iter().nth(at)) {
-                return Ok(Some((id, meaning)));
+                return Ok(Some((id, meaning, permission.body.to()?)));
             }
         }
         Ok(None)
     }
 
     async fn decide(&self, answer: PromptAnswer) -> Result<PromptDecision, GatewayError> {
-        let Some((id, meaning)) = self.meaning(&answer).await? else { return Ok(PromptDecision::Closed) };
-        let caller = Caller { id: format!("{}:{}", self.channel, answer.author.id), answers_all: false };
+        let Some((id, meaning, Approvers { approvers })) = self.meaning(&answer).await? else {
+            return Ok(PromptDecision::Closed);
+        };
+        if !self.may_answer(&answer, &approvers) {
+            return Ok(PromptDecision::NotAllowed);
+        }
+        let caller = Caller { id: self.author_id(&answer.author), answers_all: false };
         let message = meaning.message.or(answer.message);
         match self.gateway.answer_permission(id, meaning.decision.into(), message, &caller).await {
             Ok(AnswerResult::Applied(_)) => Ok(PromptDecision::Applied),
@@ -161,7 +189,7 @@ impl Inbox for ChannelInbox {
             Err(
                 error @ (GatewayError::Rejected { .. } | GatewayError::Invalid { .. } | GatewayError::Forbidden { .. }),
             ) => Ok(Receipt::Refused(error.to_string())),
-            Err(error) => Err(InboxError(error.to_string())),
+            Err(error) => Err(internal(&error)),
         }
     }
 
@@ -172,12 +200,12 @@ impl Inbox for ChannelInbox {
         match self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await {
             // The chat gets a notice.
             Ok(_) | Err(GatewayError::Rejected { .. } | GatewayError::Store(StoreError::NotFound { .. })) => Ok(()),
-            Err(error) => Err(InboxError(error.to_string())),
+            Err(error) => Err(internal(&error)),
         }
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {
-        self.decide(answer).await.map_err(|error| InboxError(error.to_string()))
+        self.decide(answer).await.map_err(|error| internal(&error))
     }
 
     async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError> {
@@ -187,23 +215,47 @@ impl Inbox for ChannelInbox {
         let address = self.chat_address(command.address.clone());
         match commands::run(&self.gateway, address, &command).await {
             Ok(text) => Ok(CommandReply { text }),
-            Err(
-                error @ (GatewayError::Store(StoreError::Closed | StoreError::Database { .. })
-                | GatewayError::ShuttingDown),
-            ) => Err(InboxError(error.to_string())),
-            Err(error) => Ok(CommandReply { text: teamster_channel::render::escape(&error.to_string()) }),
+            Err(error) if is_for_people(&error) => {
+                Ok(CommandReply { text: teamster_channel::render::escape(&error.to_string()) })
+            }
+            Err(error) => Err(internal(&error)),
         }
     }
 
     async fn state(&self, key: &str) -> Result<Option<Value>, InboxError> {
         let state = self.gateway.store().channel_state(format!("{}:{key}", self.channel)).await;
-        let state = state.map_err(|error| InboxError(error.to_string()))?;
-        state.map(|state| state.to()).transpose().map_err(|error| InboxError(error.to_string()))
+        let state = state.map_err(|error| internal(&error))?;
+        state.map(|state| state.to()).transpose().map_err(|error| internal(&error))
     }
 
     async fn set_state(&self, key: &str, state: Value) -> Result<(), InboxError> {
-        let state = Json::of(&state).map_err(|error| InboxError(error.to_string()))?;
+        let state = Json::of(&state).map_err(|error| internal(&error))?;
         let stored = self.gateway.store().set_channel_state(format!("{}:{key}", self.channel), state).await;
-        stored.map_err(|error| InboxError(error.to_string()))
+        stored.map_err(|error| internal(&error))
+    }
+}
+
+/// Returns an error for the channel, and perhaps for its program. The cause may name files of the gateway: it is in the log.
+fn internal(error: &(dyn std::error::Error + 'static)) -> InboxError {
+    if let Some(stopping @ GatewayError::ShuttingDown) = error.downcast_ref() {
+        return InboxError(stopping.to_string());
+    }
+    tracing::error!(error, "a channel could not hand over what it has received");
+    InboxError("the gateway has an error; its log has the cause".to_owned())
+}
+
+/// Returns whether the text of an error is for the people of a chat.
+fn is_for_people(error: &GatewayError) -> bool {
+    match error {
+        GatewayError::Rejected { .. } | GatewayError::Invalid { .. } | GatewayError::Forbidden { .. } => true,
+        GatewayError::Store(error) => matches!(
+            error,
+            StoreError::NotFound { .. }
+                | StoreError::VersionConflict { .. }
+                | StoreError::ConversationBusy { .. }
+                | StoreError::WrongState { .. }
+                | StoreError::QueueFull { .. }
+        ),
+        _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
 use teamster::text::UntrustedText;
-use teamster_channel::render;
+use teamster_channel::render::{self, RequestText};
 use teamster_store::{Decision, PermissionId, PermissionOutcome};
 
 /// What the progress message shows while there is no text.
@@ -28,7 +28,7 @@ pub struct Choice {
 }
 
 /// Describes a permission request.
-pub(super) fn permission(request: &PermissionRequest) -> String {
+pub(super) fn permission(request: &PermissionRequest) -> RequestText {
     let targets: Vec<_> = request.targets.iter().map(UntrustedText::as_str).collect();
     render::permission_request(request.tool_name.as_str(), &targets, request.input.as_str())
 }
@@ -38,12 +38,24 @@ pub(super) fn answered_elsewhere(id: PermissionId) -> String {
     format!("No member of this chat may answer. Answer it in the gateway's page, or with `teamster approve {id}`.")
 }
 
+/// Names where a request is allowed that is not shown whole.
+pub(super) fn allowed_elsewhere(id: PermissionId) -> String {
+    format!(
+        "Parts of the call are hidden here, because it is too long for a chat. To allow it, read all of it in the gateway's \
+         page, or with `teamster approve {id}`."
+    )
+}
+
 /// Returns the answers to a permission request. "Allow always" is offered only if the agent offers it.
-pub(super) fn permission_choices(request: &PermissionRequest) -> Vec<Choice> {
+/// One that is not shown whole can only be denied.
+pub(super) fn permission_choices(request: &PermissionRequest, is_whole: bool) -> Vec<Choice> {
     let choice = |label: &str, decision| Choice { label: label.to_owned(), decision, message: None, takes_text: false };
     let always = request.options.iter().any(|option| option.kind == PermissionOptionKind::AllowAlways);
-    let mut choices = vec![choice("Allow", Decision::Allow)];
-    if always {
+    let mut choices = Vec::new();
+    if is_whole {
+        choices.push(choice("Allow", Decision::Allow));
+    }
+    if is_whole && always {
         choices.push(choice("Allow always", Decision::AllowAlways));
     }
     choices.push(choice("Deny", Decision::Deny));

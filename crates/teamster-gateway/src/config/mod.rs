@@ -122,6 +122,10 @@ pub struct Limits {
     pub body_bytes: usize,
     /// The size of all attachments of a message.
     pub attachment_bytes: usize,
+    /// The size of the attachments of all messages.
+    pub files_bytes: u64,
+    /// The size of the store. `None` has no limit.
+    pub store_bytes: Option<u64>,
     /// Event streams in all.
     pub subscribers: usize,
     /// Requests of a token or an address per second.
@@ -183,6 +187,8 @@ pub struct Retention {
     pub events_per_conversation: Option<u64>,
     /// Ended turns and deliveries.
     pub turns: Option<Duration>,
+    /// Attachments, since they were sent last.
+    pub files: Option<Duration>,
 }
 
 /// Returns a message of the library with the gateway's keys instead of the fields of a request.
@@ -244,6 +250,8 @@ impl Default for Limits {
             events_per_turn: 100_000,
             body_bytes: 10 << 20,
             attachment_bytes: 20 << 20,
+            files_bytes: 10 << 30,
+            store_bytes: None,
             subscribers: 1_000,
             requests_per_second: NonZeroU32::new(50).unwrap_or(NonZeroU32::MIN),
             concurrent_requests: 32,

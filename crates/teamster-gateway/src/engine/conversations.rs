@@ -12,6 +12,15 @@ use crate::config::{Config, ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
 
+/// The largest number of characters of names and titles.
+pub(crate) const MAX_NAME: usize = 500;
+
+/// The largest number of characters of instructions.
+pub(crate) const MAX_INSTRUCTIONS: usize = 100_000;
+
+/// The largest size of the caller's own values, in bytes of JSON.
+pub(crate) const MAX_METADATA: usize = 64 << 10;
+
 /// A conversation to create.
 #[derive(Clone, Debug, Default)]
 pub struct NewConversationRequest {
@@ -137,8 +146,23 @@ impl Gateway {
         if let Some(directory) = &mut settings.directory {
             *directory = permitted_directory(&self.shared.config, directory)?;
         }
-        Ok(())
+        check_sizes(settings)
     }
+}
+
+/// Checks the sizes of settings: they are read with each list of conversations.
+fn check_sizes(settings: &ConversationSettings) -> Result<(), GatewayError> {
+    let ConversationSettings { model, instructions, metadata, .. } = settings;
+    for (field, text, max) in [("model", model, MAX_NAME), ("instructions", instructions, MAX_INSTRUCTIONS)] {
+        if text.as_ref().is_some_and(|text| text.chars().nth(max).is_some()) {
+            return Err(GatewayError::Invalid { field, problem: format!("must have at most {max} characters") });
+        }
+    }
+    if serde_json::to_vec(metadata)?.len() > MAX_METADATA {
+        let problem = format!("must have at most {MAX_METADATA} bytes of JSON");
+        return Err(GatewayError::Invalid { field: "metadata", problem });
+    }
+    Ok(())
 }
 
 pub(super) fn not_found(id: ConversationId) -> GatewayError {

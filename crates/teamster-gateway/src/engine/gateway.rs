@@ -10,7 +10,7 @@ use teamster_store::{
     ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, NewDelivery, NewEvent, Seq, Store, Timestamp,
     TurnId, WorkerId,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -93,6 +93,8 @@ pub(super) struct Shared {
     pub(super) deliveries: Notify,
     /// A schedule was created, changed or deleted.
     pub(super) schedules: Notify,
+    /// Changes when a token was revoked.
+    pub(super) revocations: watch::Sender<()>,
     pub(super) stop: CancellationToken,
 }
 
@@ -108,7 +110,7 @@ impl Gateway {
         let leases = Leases::new(config.timing.lease, runtime.host_lease().cloned());
         let shared = Shared {
             paces: channels.iter().map(pace).collect(),
-            attachments: Attachments::in_directory(config.data_dir.join("files")),
+            attachments: Attachments::in_directory(config.data_dir.join("files")).with_limit(config.limits.files_bytes),
             hooks: Hooks::new(config.hooks.clone(), clock.clone()),
             tools: AgentTools::default(),
             instructions: Instructions::new(&config.instructions),
@@ -128,6 +130,7 @@ impl Gateway {
             work: Notify::new(),
             deliveries: Notify::new(),
             schedules: Notify::new(),
+            revocations: watch::Sender::new(()),
             stop: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -197,6 +200,16 @@ impl Gateway {
     /// Is cancelled when the gateway shuts down: end streams then.
     pub fn stopping(&self) -> &CancellationToken {
         &self.shared.stop
+    }
+
+    /// Changes when a token was revoked by this process.
+    pub(crate) fn revocations(&self) -> watch::Receiver<()> {
+        self.shared.revocations.subscribe()
+    }
+
+    /// Ends the streams of callers that are not admitted any more.
+    pub(crate) fn announce_revocation(&self) {
+        self.shared.revocations.send_replace(());
     }
 
     /// Is notified when deliveries were added.

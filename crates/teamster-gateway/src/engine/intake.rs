@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
     Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
-    PermissionId, QueueLimits, Target, Turn, TurnId,
+    PermissionId, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -20,6 +20,9 @@ use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 use crate::telemetry::spans::current_trace;
+
+/// The part of the queue of all conversations that one author of the API can take: a quarter.
+const QUEUE_SHARE: u32 = 4;
 
 /// A message to accept.
 #[derive(Clone, Debug)]
@@ -126,6 +129,7 @@ impl Gateway {
             return Err(GatewayError::Invalid { field: "text", problem });
         }
         let (address, target) = self.target(&message).await?;
+        let full_share = self.full_share(&message, &address).await?;
         let conversation_id = match &message.target {
             MessageTarget::Conversation(id) => Some(id.to_string()),
             MessageTarget::Address(_) => None,
@@ -139,9 +143,17 @@ impl Gateway {
         };
         let text = shared.judged(&event).await?;
         let new = shared.new_message(message, text, &address, target)?;
-        let (mode, limits) = (new.mode, self.queue_limits());
+        // A message that was accepted before is a duplicate, also if there is no room.
+        let limits = if full_share.is_some() { QueueLimits { chat: 0, total: 0 } } else { self.queue_limits() };
+        let mode = new.mode;
         failpoint!("accept.before");
-        let accepted = shared.store.accept(new, limits, shared.clock.now()).await?;
+        let accepted = match shared.store.accept(new, limits, shared.clock.now()).await {
+            Err(StoreError::QueueFull { queue, limit }) => {
+                let (queue, limit) = full_share.map_or((queue, limit), |share| (Queue::Author, share));
+                return Err(StoreError::QueueFull { queue, limit }.into());
+            }
+            other => other?,
+        };
         failpoint!("accept.after");
         let (turn, is_duplicate) = match accepted {
             Accepted::New(turn) => (turn, false),
@@ -169,6 +181,16 @@ impl Gateway {
     pub fn queue_limits(&self) -> QueueLimits {
         let limits = &self.shared.config.limits;
         QueueLimits { chat: limits.queue_per_chat, total: limits.queue_total }
+    }
+
+    /// Returns the share of the queue of all conversations, if the author of a message has filled it. A chat has a queue of its own.
+    async fn full_share(&self, message: &IncomingMessage, address: &ChatAddress) -> Result<Option<u32>, GatewayError> {
+        let share = self.shared.config.limits.queue_total / QUEUE_SHARE;
+        if share == 0 || !matches!(message.target, MessageTarget::Conversation(_)) {
+            return Ok(None);
+        }
+        let waiting = self.shared.store.waiting_turns(address.channel.clone(), message.author.clone(), share).await?;
+        Ok((waiting >= share).then_some(share))
     }
 
     /// Returns the address of a message, and its conversation as the store takes it. Rules may reject it.
@@ -353,9 +375,9 @@ fn decision_name(decision: Decision) -> &'static str {
 }
 
 fn turn_not_found(id: TurnId) -> GatewayError {
-    teamster_store::StoreError::NotFound { entity: teamster_store::Entity::Turn, id: id.to_string() }.into()
+    StoreError::NotFound { entity: teamster_store::Entity::Turn, id: id.to_string() }.into()
 }
 
 fn permission_not_found(id: PermissionId) -> GatewayError {
-    teamster_store::StoreError::NotFound { entity: teamster_store::Entity::Permission, id: id.to_string() }.into()
+    StoreError::NotFound { entity: teamster_store::Entity::Permission, id: id.to_string() }.into()
 }

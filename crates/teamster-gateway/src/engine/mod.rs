@@ -37,9 +37,10 @@ mod upkeep;
 mod worker;
 
 pub use self::conversations::{ConversationChange, NewConversationRequest};
+pub(crate) use self::conversations::{MAX_INSTRUCTIONS, MAX_METADATA, MAX_NAME};
 pub(crate) use self::gateway::WeakGateway;
 pub use self::gateway::{Activity, Gateway, Parts};
-pub(crate) use self::history::{Span, history};
+pub(crate) use self::history::{Span, history, one_line};
 pub(crate) use self::intake::is_by_api;
 pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
 pub use self::start::Running;

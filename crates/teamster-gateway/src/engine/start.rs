@@ -7,6 +7,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::gateway::{Gateway, Shared};
 use super::{renewal, upkeep, worker};
+use crate::access::remove_ended_sessions;
 use crate::channels::{self, ChannelTasks};
 use crate::config::separation::conflicts;
 use crate::error::GatewayError;
@@ -49,6 +50,7 @@ impl Gateway {
         let shared = Arc::clone(&self.shared);
         upkeep.spawn(async move { upkeep::run(&shared).await });
         upkeep.spawn(schedules::run(self.clone()));
+        upkeep.spawn(remove_ended_sessions(self.clone()));
         let hooks = Some(self.shared.hooks.start(Arc::new(self.clone())));
         let worker = tokio::spawn(worker::work(self.clone()));
         let channels = channels::start(self);

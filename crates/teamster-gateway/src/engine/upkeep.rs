@@ -13,6 +13,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// The interval of retention.
 const RETENTION: Duration = Duration::from_mins(1);
 
+/// The interval in which old attachments are deleted.
+const FILES: Duration = Duration::from_hours(1);
+
 /// The number of rows of each kind that one transaction deletes. It delays other writes for a few milliseconds.
 const BATCH: u32 = 500;
 
@@ -21,6 +24,7 @@ pub(super) async fn run(shared: &Shared) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut pruned = Instant::now();
+    let mut swept = None;
     loop {
         ticks.tick().await;
         shared.sessions.close_idle(shared.config.timing.idle_timeout);
@@ -28,6 +32,19 @@ pub(super) async fn run(shared: &Shared) {
             pruned = Instant::now();
             prune(shared).await;
         }
+        if swept.is_none_or(|swept: Instant| swept.elapsed() >= FILES) {
+            swept = Some(Instant::now());
+            remove_files(shared).await;
+        }
+    }
+}
+
+async fn remove_files(shared: &Shared) {
+    let Some(age) = shared.config.retention.files else { return };
+    match shared.attachments.remove_older(age).await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "old attachments were deleted"),
+        Err(error) => tracing::error!(%error, "old attachments cannot be deleted"),
     }
 }
 

@@ -188,5 +188,9 @@ fn record(hook: &Hook, event: &HookEvent, reason: String, output: Option<String>
 fn announce(failure: &HookFailure) {
     let HookFailure { hook, event, conversation, reason, output, .. } = failure;
     let conversation = conversation.map(|id| id.to_string());
-    tracing::warn!(hook, event = event.name(), conversation, reason, output, "a hook has failed");
+    tracing::warn!(hook, event = event.name(), conversation, reason, "a hook has failed");
+    if let Some(output) = output {
+        // It may quote the message.
+        tracing::debug!(hook, event = event.name(), conversation, output, "the output of a hook that has failed");
+    }
 }

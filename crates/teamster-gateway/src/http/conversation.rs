@@ -95,7 +95,8 @@ pub(super) struct ConversationQuery {
     pub(super) agent: Option<String>,
     /// Only conversations of this channel.
     pub(super) channel: Option<String>,
-    /// A part of the title or of a message, in any case of ASCII letters.
+    /// A part of the title or of a message, in any case of ASCII letters. A search that takes too long is stopped.
+    #[param(max_length = 200)]
     pub(super) q: Option<String>,
     /// The number of items.
     #[param(minimum = 1, maximum = 500, default = 50)]

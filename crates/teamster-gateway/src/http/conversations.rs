@@ -19,6 +19,9 @@ use crate::config::{ConversationSettings, ForkOrigin};
 use crate::engine::{ConversationChange, Gateway, NewConversationRequest};
 use crate::error::GatewayError;
 
+/// The largest number of characters of a search.
+const SEARCH_LENGTH: usize = 200;
+
 /// The number of times that a change without an expected version is repeated after a conflict.
 const CHANGE_ATTEMPTS: usize = 5;
 
@@ -62,6 +65,7 @@ pub(super) async fn list(
 ) -> Result<axum::Json<List<ConversationView>>> {
     caller.require(Scope::Read)?;
     let ConversationQuery { state, agent, channel, q, limit, cursor } = query;
+    check_length("q", q.as_deref().unwrap_or_default(), SEARCH_LENGTH)?;
     let filter = ConversationFilter { state: state.map(Into::into), agent, channel, text: q };
     let found = api.gateway.store().conversations(filter, page(limit, cursor)?, api.gateway.now()).await?;
     super::wire::list(found, view).map(axum::Json)
@@ -118,8 +122,8 @@ pub(super) async fn delete(
     caller.require(Scope::Send)?;
     let gateway = api.gateway.clone();
     complete(async move {
-        gateway.store().delete_conversation(id, gateway.now()).await?;
-        gateway.announce_growth(id);
+        // Its agent ends too: it knows what was deleted.
+        gateway.delete_conversation(id).await?;
         audit_from(&gateway, &caller, "conversation.delete", &id.to_string()).await;
         Ok(StatusCode::NO_CONTENT)
     })

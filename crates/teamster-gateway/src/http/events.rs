@@ -60,7 +60,7 @@ pub(super) async fn of_conversation(
     headers: HeaderMap,
 ) -> Result<Response> {
     caller.require(Scope::Read)?;
-    let place = place(&api)?;
+    let place = place(&api, &caller.identity)?;
     let after = match last_event_id(&headers)? {
         Some(text) => text.parse().map_err(|_| Problem::invalid("Last-Event-ID", "must be the number of an event"))?,
         None => query.after.unwrap_or_default(),
@@ -87,7 +87,7 @@ pub(super) async fn of_all(
     headers: HeaderMap,
 ) -> Result<Response> {
     caller.require(Scope::Read)?;
-    let place = place(&api)?;
+    let place = place(&api, &caller.identity)?;
     let after = last_event_id(&headers)?.map(str::to_owned).or(query.after).map(FeedCursor::new);
     // A wrong position is a problem with a status.
     api.gateway.store().feed(after.clone(), 1).await?;

@@ -51,7 +51,7 @@ pub(super) struct NewAttachment {
     #[schema(pattern = "^[0-9a-f]{64}$")]
     hash: String,
     /// The file name, for people.
-    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
+    #[schema(max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     name: String,
     /// The media type.
     #[serde(default = "bytes")]
@@ -170,6 +170,10 @@ async fn attachments(gateway: &Gateway, wanted: &[NewAttachment]) -> Result<Vec<
     let mut found = Vec::with_capacity(wanted.len());
     for (index, NewAttachment { hash, name, media_type }) in wanted.iter().enumerate() {
         check_length(&format!("attachments[{index}].name"), name, 255)?;
+        if name.chars().any(char::is_control) {
+            // The name is shown to people and to the agent.
+            return Err(Problem::invalid(format!("attachments[{index}].name"), "must not contain control characters"));
+        }
         check_media_type(&format!("attachments[{index}].mediaType"), media_type)?;
         let size = gateway.attachments().size(hash).await.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

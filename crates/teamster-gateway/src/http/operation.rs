@@ -105,6 +105,6 @@ pub(super) async fn status(Extract(api): State, caller: Authenticated) -> Result
         failed_deliveries,
         waiting_since: waiting_since.map(Time),
         store_bytes: bytes,
-        subscribers: gateway.config().limits.subscribers.saturating_sub(api.subscribers.available_permits()),
+        subscribers: gateway.config().limits.subscribers.saturating_sub(api.subscribers.free()),
     }))
 }

@@ -279,6 +279,7 @@ impl From<StoreError> for Problem {
                 pruned.0.oldest_seq = Some(oldest.get());
                 pruned
             }
+            StoreError::SearchLimit { .. } => Self::new(ProblemCode::DeadlineExceeded, text),
             StoreError::Invalid { .. } => Self::new(ProblemCode::InvalidRequest, text),
             StoreError::DiskFull { .. } => {
                 tracing::error!(%error, "the disk is full");

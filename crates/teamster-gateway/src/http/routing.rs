@@ -6,22 +6,19 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
-use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::inspection::AgentCache;
 use super::protect::Protection;
-use super::state::Api;
+use super::state::{Api, PATIENCE};
 use super::{
     agents, conversations, deliveries, events, files, history, layers, messages, openai, openapi, operation,
     permissions, schedules, tokens, turns, usage,
 };
+use crate::access::Places;
 use crate::engine::Gateway;
 use crate::telemetry::metrics_router;
-
-/// How long a stream waits for a subscriber that does not read.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The routes of a gateway.
 #[derive(Debug)]
@@ -58,7 +55,7 @@ pub fn routes(gateway: Gateway, further: OpenApiRouter) -> Routes {
 pub(super) fn build(gateway: Gateway, further: OpenApiRouter, patience: Duration) -> Routes {
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
-    let subscribers = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let subscribers = Places::new(limits.subscribers);
     let metrics = metrics_router(gateway.clone());
     let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
     let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });

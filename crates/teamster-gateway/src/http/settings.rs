@@ -8,19 +8,13 @@ use super::extract::Authenticated;
 use super::problem::{Problem, ProblemCode, Result};
 use super::wire::check_length;
 use crate::config::{ConversationSettings, Origin, resolve};
-use crate::engine::Gateway;
+use crate::engine::{Gateway, MAX_INSTRUCTIONS, MAX_METADATA, MAX_NAME};
 
 /// The channel of conversations that callers of the API create.
 pub(super) const CHANNEL: &str = "http";
 
 /// The largest number of characters of names and titles.
-pub(super) const NAME_LENGTH: usize = 500;
-
-/// The largest number of characters of instructions.
-const INSTRUCTIONS_LENGTH: usize = 100_000;
-
-/// The largest size of the caller's own values, in bytes of JSON.
-const METADATA_BYTES: usize = 64 << 10;
+pub(super) const NAME_LENGTH: usize = MAX_NAME;
 
 /// What an agent may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -74,10 +68,10 @@ pub(super) fn check_permission(gateway: &Gateway, caller: &Authenticated, wanted
 pub(super) fn check_sizes(settings: &ConversationSettings) -> Result<()> {
     let ConversationSettings { model, instructions, metadata, .. } = settings;
     check_length("model", model.as_deref().unwrap_or_default(), NAME_LENGTH)?;
-    check_length("instructions", instructions.as_deref().unwrap_or_default(), INSTRUCTIONS_LENGTH)?;
+    check_length("instructions", instructions.as_deref().unwrap_or_default(), MAX_INSTRUCTIONS)?;
     let bytes = serde_json::to_vec(metadata).map_err(|error| Problem::internal(&error))?.len();
-    if bytes > METADATA_BYTES {
-        return Err(Problem::invalid("metadata", format_args!("must have at most {METADATA_BYTES} bytes of JSON")));
+    if bytes > MAX_METADATA {
+        return Err(Problem::invalid("metadata", format_args!("must have at most {MAX_METADATA} bytes of JSON")));
     }
     Ok(())
 }

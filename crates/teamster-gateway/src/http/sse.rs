@@ -11,13 +11,14 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use teamster_store::{ConversationId, Event, FeedEvent};
 use tokio::sync::mpsc::error::SendTimeoutError;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use super::problem::{Problem, ProblemCode, Result};
 use super::state::Api;
+use crate::access::{Identity, Place};
 use crate::engine::{EventStream, FeedStream, StreamError};
 use crate::event::render;
 use crate::telemetry::Subscriber;
@@ -59,16 +60,15 @@ enum End {
 }
 
 /// Takes a place for a stream.
-pub(super) fn place(api: &Api) -> Result<OwnedSemaphorePermit> {
-    let permit = api.subscribers.clone().try_acquire_owned();
-    permit.map_err(|_| {
-        let detail = "all places of event streams are taken; close other streams or connect later";
+pub(super) fn place(api: &Api, identity: &Identity) -> Result<Place> {
+    api.subscribers.take(identity.limit_key()).ok_or_else(|| {
+        let detail = "all places of event streams are taken, or those of this token; close other streams or connect later";
         Problem::new(ProblemCode::TooManySubscribers, detail).retry_after(10)
     })
 }
 
 /// Returns the response with the events of a source.
-pub(super) fn respond(api: &Api, place: OwnedSemaphorePermit, source: Source) -> Response {
+pub(super) fn respond(api: &Api, place: Place, source: Source) -> Response {
     let (sender, receiver) = mpsc::channel(CHUNKS + 1);
     let producer = Producer {
         sender,
@@ -94,7 +94,7 @@ struct Producer {
     stopping: CancellationToken,
     heartbeat: Duration,
     patience: Duration,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
     _counted: Subscriber,
 }
 

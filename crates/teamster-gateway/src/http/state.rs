@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-
 use super::inspection::AgentCache;
+use crate::access::Places;
 use crate::engine::Gateway;
+
+/// How long a stream waits for a client that does not read.
+pub(in crate::http) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What the handlers share.
 pub(super) struct Api {
     pub(super) gateway: Gateway,
     pub(super) agents: AgentCache,
     /// The places of event streams.
-    pub(super) subscribers: Arc<Semaphore>,
+    pub(super) subscribers: Places,
     /// How long a stream waits for a subscriber that does not read.
     pub(super) patience: Duration,
 }

@@ -168,6 +168,10 @@ async fn log_in(
     caller: Caller,
     from: Authenticated,
 ) -> Result<impl IntoResponse> {
+    if let Err(wait) = protection.check_new_session(caller.identity.limit_key()) {
+        let problem = Problem::new(ProblemCode::RateLimited, "too many sessions were started with this token");
+        return Err(problem.retry_after(wait.as_secs().saturating_add(1)));
+    }
     let started = complete(async move {
         let gateway = protection.gateway();
         let tokens = Tokens::new(gateway.clone());

@@ -137,6 +137,12 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
     };
     let replaced = world.store().edit_message(edit("m", world), world.now()).await.unwrap();
     assert_eq!(replaced, EditOutcome::Replaced(accepted.turn));
+    for (channel, author, limit, expected) in
+        [("webhook", "alice", 9, 1), ("webhook", "alice", 0, 0), ("webhook", "bob", 9, 0), ("http", "alice", 9, 0)]
+    {
+        let waiting = world.store().waiting_turns(channel.to_owned(), author.to_owned(), limit).await.unwrap();
+        assert_eq!(waiting, expected, "{channel} {author}");
+    }
     assert_eq!(world.claim("w").await.turn.message.text, "Other");
     let late = world.store().edit_message(edit("m", world), world.now()).await.unwrap();
     assert_eq!(late, EditOutcome::TooLate(accepted.turn));

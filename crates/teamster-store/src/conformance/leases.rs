@@ -7,14 +7,15 @@ use super::world::{LEASE, World, done, plain_end};
 use crate::error::StoreError;
 use crate::ids::{HostId, Timestamp, WorkerId};
 use crate::records::{
-    ClaimRequest, Effects, HandBack, HandBackKind, JoinedOutcome, Lease, NewPermission, Progress, Renewal, Session,
-    SessionChange, TurnState,
+    ClaimRequest, Effects, FAIR_SHARE, HandBack, HandBackKind, JoinedOutcome, Lease, NewMessage, NewPermission,
+    Progress, Renewal, Session, SessionChange, TurnState,
 };
 
 suite![
     turns_of_a_conversation_run_one_at_a_time_in_order,
     the_conversation_that_has_waited_longest_is_claimed_first,
     a_busy_conversation_does_not_starve_others,
+    an_author_with_many_running_turns_waits_behind_others_and_for_nothing_else,
     a_worker_and_a_chat_have_limits,
     a_lease_that_is_renewed_is_not_claimed_by_others,
     an_expired_lease_is_claimed_with_a_larger_epoch_and_the_same_turn,
@@ -61,6 +62,24 @@ async fn a_busy_conversation_does_not_starve_others(world: &mut World) {
     world.store().finish(claim.lease, done(), world.now()).await.unwrap();
     // The next turn of the busy conversation was accepted earlier, but could not run before.
     assert_eq!(world.claim("w").await.lease.turn, other);
+}
+
+async fn an_author_with_many_running_turns_waits_behind_others_and_for_nothing_else(world: &mut World) {
+    for number in 0..12 {
+        let message = NewMessage { author: "flood".to_owned(), ..world.message(&format!("flood {number}")) };
+        world.accept(message).await;
+        world.advance(Duration::from_millis(1)).await;
+    }
+    for _ in 0..FAIR_SHARE {
+        assert_eq!(world.claim("w").await.turn.message.author, "flood", "it has waited longest");
+    }
+    let late = world.accept_in("late").await.turn;
+    assert_eq!(world.claim("w").await.turn.id, late);
+    // Without others, no worker is idle.
+    for _ in FAIR_SHARE..12 {
+        assert_eq!(world.claim("w").await.turn.message.author, "flood");
+    }
+    assert!(world.try_claim("w").await.is_none());
 }
 
 async fn a_worker_and_a_chat_have_limits(world: &mut World) {

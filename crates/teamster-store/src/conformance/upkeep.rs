@@ -108,7 +108,11 @@ async fn a_token_is_found_by_its_hash_and_can_be_revoked(world: &mut World) {
         world.advance(LEASE).await;
     }
     let listed = world.store().tokens(PageRequest::first(5)).await.unwrap().items;
-    assert_eq!(listed, [Token { revoked_at: Some(first), ..token }]);
+    assert_eq!(listed, [Token { revoked_at: Some(first), ..token.clone() }]);
+    for existed in [true, false] {
+        assert_eq!(world.store().remove_token(token.id).await.unwrap(), existed);
+    }
+    assert_eq!(world.store().token_by_hash([7; 32]).await.unwrap(), None);
     let unknown = TokenId::new(world.id());
     let missing = world.store().revoke_token(unknown, first).await;
     assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{missing:?}");

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 
 use super::MemoryStore;
 use super::state::{Key, Room, State, check_limit, key_of};
-use crate::error::{Entity, Result, StoreError};
+use crate::error::{Entity, Result, StoreError, TOO_LARGE_FORK};
 use crate::ids::{ConversationId, Cursor, Epoch, Seq, Timestamp};
 use crate::records::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, Fork, NewConversation, NewEvent,
-    Page, PageRequest,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, Fork, MAX_FORK_BYTES,
+    MAX_FORK_EVENTS, NewConversation, NewEvent, Page, PageRequest,
 };
 use crate::store::ConversationStore;
 
@@ -175,6 +175,10 @@ impl State {
         }
         if fork.after > room.last_seq {
             return Err(StoreError::Invalid { reason: "the fork is after the end of the log" });
+        }
+        let size: usize = room.events.range(..=fork.after).map(|(_, event)| event.body.as_str().len()).sum();
+        if fork.after.get() > MAX_FORK_EVENTS || u64::try_from(size).unwrap_or(u64::MAX) > MAX_FORK_BYTES {
+            return Err(StoreError::Invalid { reason: TOO_LARGE_FORK });
         }
         let copied = room.events.range(..=fork.after).map(|(_, event)| {
             let Event { seq: _, kind, turn, at, body } = event.clone();

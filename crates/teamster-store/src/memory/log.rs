@@ -6,7 +6,9 @@ use super::MemoryStore;
 use super::state::{Key, check_limit, page};
 use crate::error::{Result, StoreError};
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
-use crate::records::{Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn};
+use crate::records::{
+    Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn, TurnState,
+};
 use crate::store::LogStore;
 
 #[async_trait]
@@ -34,6 +36,17 @@ impl LogStore for MemoryStore {
             state.room(conversation)?;
             let turns = state.turns_of(conversation).into_iter().map(|(_, turn)| turn);
             Ok(turns.filter(|turn| turn.ended_at.is_none()).cloned().collect())
+        })
+    }
+
+    async fn waiting_turns(&self, channel: String, author: String, limit: u32) -> Result<u32> {
+        self.with(|state| {
+            let is_in = |turn: &Turn| {
+                state.conversations.get(&turn.conversation).is_some_and(|room| room.address.channel == channel)
+            };
+            let waits = |turn: &Turn| turn.state == TurnState::Queued && turn.message.author == author && is_in(turn);
+            let count = state.turns.values().filter(|(_, turn)| waits(turn)).count();
+            Ok(u32::try_from(count).unwrap_or(u32::MAX).min(limit))
         })
     }
 

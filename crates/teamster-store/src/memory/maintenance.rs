@@ -38,6 +38,14 @@ impl AccessStore for MemoryStore {
         })
     }
 
+    async fn remove_token(&self, id: TokenId) -> Result<bool> {
+        self.with(|state| {
+            let before = state.tokens.len();
+            state.tokens.retain(|_, token| token.id != id);
+            Ok(state.tokens.len() < before)
+        })
+    }
+
     async fn tokens(&self, request: PageRequest) -> Result<Page<Token>> {
         self.with(|state| page(state.tokens.iter().map(|(key, token)| (*key, token.clone())), &request))
     }

@@ -1,5 +1,6 @@
 //! Claims and turns in the model.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use super::state::{Held, Room, State};
 use crate::error::{Entity, Result, StoreError};
 use crate::ids::{ConversationId, Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, Finish, HandBack, HandBackKind,
+    AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, FAIR_SHARE, Finish, HandBack, HandBackKind,
     JoinedOutcome, Lease, PermissionOutcome, Progress, Renewal, SessionChange, Turn, TurnState, Usage, UsageEntry,
 };
 use crate::store::WorkStore;
@@ -26,7 +27,11 @@ impl WorkStore for MemoryStore {
                 .filter_map(|(id, room)| Some((state.ready_at(*id, room).filter(|at| *at <= now)?, room.key, *id)))
                 .collect();
             ready.sort_unstable();
-            let first = ready.into_iter().find(|(at, _, id)| state.may_claim(*id, *at, &request, now));
+            ready.retain(|(at, _, id)| state.may_claim(*id, *at, &request, now));
+            let busy = state.busy_authors(now);
+            let is_others = |id: ConversationId| state.next_author(id).is_none_or(|next| !busy.contains(&next));
+            let of_others = ready.iter().find(|(_, _, id)| is_others(*id));
+            let first = of_others.or(ready.first()).copied();
             first.map(|(_, _, id)| state.take(id, request, now)).transpose()
         })
     }
@@ -203,6 +208,27 @@ impl State {
     fn held(&self, now: Timestamp) -> impl Iterator<Item = (&Room, &Held)> {
         let held = self.conversations.values().filter_map(|room| Some((room, room.held.as_ref()?)));
         held.filter(move |(_, held)| held.until > now)
+    }
+
+    /// Returns the authors with their share of running turns, each with its channel.
+    fn busy_authors(&self, now: Timestamp) -> Vec<(String, String)> {
+        let mut running: BTreeMap<_, u32> = BTreeMap::new();
+        for (room, held) in self.held(now) {
+            if let Some((_, turn)) = self.turns.get(&held.turn) {
+                *running.entry((room.address.channel.clone(), turn.message.author.clone())).or_default() += 1;
+            }
+        }
+        running.into_iter().filter(|(_, count)| *count >= FAIR_SHARE).map(|(author, _)| author).collect()
+    }
+
+    /// Returns the author of the next turn of a conversation, with its channel.
+    fn next_author(&self, id: ConversationId) -> Option<(String, String)> {
+        let room = self.conversations.get(&id)?;
+        let turns = self.turns_of(id);
+        let running = room.held.as_ref().and_then(|held| self.turns.get(&held.turn)).map(|(_, turn)| turn);
+        let queued = || turns.iter().map(|(_, turn)| *turn).find(|turn| turn.state == TurnState::Queued);
+        let next = running.or_else(queued)?;
+        Some((room.address.channel.clone(), next.message.author.clone()))
     }
 
     fn may_claim(&self, id: ConversationId, ready_at: Timestamp, request: &ClaimRequest, now: Timestamp) -> bool {

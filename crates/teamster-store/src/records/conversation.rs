@@ -28,6 +28,12 @@ pub struct NewConversation {
     pub settings: Json,
 }
 
+/// The largest number of events that a fork copies. They are copied in one transaction, which delays all other writes.
+pub const MAX_FORK_EVENTS: u64 = 50_000;
+
+/// The largest size of the events that a fork copies, in bytes.
+pub const MAX_FORK_BYTES: u64 = 64 << 20;
+
 /// The origin of a new conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {

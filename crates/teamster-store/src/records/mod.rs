@@ -13,7 +13,8 @@ mod work;
 
 pub use access::{AuditEntry, NewAuditEntry, Token};
 pub use conversation::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, NewConversation, Session,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, MAX_FORK_BYTES,
+    MAX_FORK_EVENTS, NewConversation, Session,
 };
 pub use delivery::{
     ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
@@ -35,5 +36,6 @@ pub use usage::{
     UsageRow,
 };
 pub use work::{
-    AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Renewal, SessionChange,
+    AttemptEnd, Claim, ClaimRequest, FAIR_SHARE, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Renewal,
+    SessionChange,
 };

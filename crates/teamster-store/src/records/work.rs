@@ -9,6 +9,10 @@ use super::turn::{EndState, Turn};
 use super::usage::UsageEntry;
 use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, TurnId, WorkerId};
 
+/// An author with this many running turns waits behind all others: a claim takes its next conversation only if no other author
+/// has one.
+pub const FAIR_SHARE: u32 = 4;
+
 /// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {

@@ -28,7 +28,7 @@ impl AccessStore for SqliteStore {
     }
 
     async fn token_by_hash(&self, hash: [u8; 32]) -> Result<Option<Token>> {
-        self.read(move |db| first(db, &format!("{TOKENS} WHERE hash = ?1"), [hash], token)).await
+        self.read_token(move |db| first(db, &format!("{TOKENS} WHERE hash = ?1"), [hash], token)).await
     }
 
     async fn revoke_token(&self, id: TokenId, now: Timestamp) -> Result<Token> {
@@ -39,6 +39,10 @@ impl AccessStore for SqliteStore {
             Ok(found.ok_or_else(|| StoreError::not_found(Entity::Token, id))?)
         })
         .await
+    }
+
+    async fn remove_token(&self, id: TokenId) -> Result<bool> {
+        self.write(move |db| Ok(run(db, "DELETE FROM token WHERE id = ?1", [id])? > 0)).await
     }
 
     async fn tokens(&self, request: PageRequest) -> Result<Page<Token>> {

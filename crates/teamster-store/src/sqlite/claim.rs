@@ -11,7 +11,7 @@ use super::query::{all, first, run, value};
 use super::rows::{PERMISSIONS, find_conversation, find_turn, permission};
 use crate::error::StoreError;
 use crate::ids::{ConversationId, Epoch, Seq, Timestamp, TurnId, WorkerId};
-use crate::records::{Claim, ClaimRequest, Lease, Renewal, Session};
+use crate::records::{Claim, ClaimRequest, FAIR_SHARE, Lease, Renewal, Session};
 
 /// Claims the conversation that has waited longest.
 pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> Outcome<Option<Claim>> {
@@ -20,7 +20,12 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
     if own >= request.max_running {
         return Ok(None);
     }
-    let Some((key, id, interrupted)) = candidate(db, request, now)? else { return Ok(None) };
+    let of_others = if has_busy_author(db, now)? { candidate(db, request, OF_OTHERS, now)? } else { None };
+    let found = match of_others {
+        Some(found) => Some(found),
+        None => candidate(db, request, "", now)?,
+    };
+    let Some((key, id, interrupted)) = found else { return Ok(None) };
     let expires_at = now.after(request.lease_for);
     let head = "SELECT id FROM turn WHERE conversation = ?1 AND state = 0 ORDER BY key LIMIT 1";
     let turn = match interrupted {
@@ -58,25 +63,44 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
     }))
 }
 
+/// The authors with their share of running turns, each with its channel.
+const BUSY: &str = "SELECT held.channel, turn.author FROM conversation AS held JOIN turn ON turn.id = held.running_turn
+    WHERE held.worker IS NOT NULL AND held.lease_until > :now GROUP BY held.channel, turn.author
+    HAVING count(*) >= :share";
+
+/// The condition that the next turn of a conversation is that of an author without its share.
+const OF_OTHERS: &str = "AND (c.channel, coalesce((SELECT author FROM turn WHERE turn.id = c.running_turn),
+        (SELECT author FROM turn WHERE turn.conversation = c.key AND state = 0 ORDER BY key LIMIT 1)))
+    NOT IN (SELECT channel, author FROM busy)";
+
+fn has_busy_author(db: &Connection, now: Timestamp) -> Outcome<bool> {
+    let params = named_params! { ":now": now, ":share": FAIR_SHARE };
+    Ok(first(db, &format!("{BUSY} LIMIT 1"), params, |_| Ok(()))?.is_some())
+}
+
 /// Returns a conversation that can be claimed: its key, its id, and the turn that an expired lease has left running.
 fn candidate(
     db: &Connection,
     request: &ClaimRequest,
+    condition: &str,
     now: Timestamp,
 ) -> Outcome<Option<(i64, ConversationId, Option<TurnId>)>> {
     let affinity = i64::try_from(request.affinity.as_millis()).unwrap_or(i64::MAX);
-    let sql = "SELECT key, id, running_turn FROM conversation AS c
+    let sql = format!(
+        "WITH busy(channel, author) AS ({BUSY}) SELECT key, id, running_turn FROM conversation AS c
         WHERE ready_at <= :now
             AND (SELECT count(*) FROM conversation AS other
                 WHERE other.channel = c.channel AND other.chat = c.chat AND other.lease_until > :now) < :per_chat
             AND (ready_at <= :moves_before OR NOT EXISTS (SELECT 1 FROM session
                 WHERE session.conversation = c.key AND session.agent = c.agent AND session.host <> :host))
-        ORDER BY ready_at, key LIMIT 1";
+            {condition}
+        ORDER BY ready_at, key LIMIT 1"
+    );
     let params = named_params! {
-        ":now": now, ":per_chat": request.max_running_per_chat, ":host": request.host,
+        ":now": now, ":share": FAIR_SHARE, ":per_chat": request.max_running_per_chat, ":host": request.host,
         ":moves_before": now.as_millis().saturating_sub(affinity),
     };
-    first(db, sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    first(db, &sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
 }
 
 /// Renews a lease that has not expired.

@@ -6,16 +6,19 @@ use rusqlite::{Connection, named_params, params};
 use super::SqliteStore;
 use super::effects::{append_events, apply, refresh_ready};
 use super::failure::Outcome;
-use super::query::{all, check_limit, first, key_of, page, run};
+use super::query::{all, check_limit, cut_page, first, key_of, page, run};
 use super::rows::{CONVERSATIONS, EVENT_COLUMNS, conversation, conversation_key, event, find_conversation};
 use super::values::{integer, unsigned};
-use crate::error::{Entity, Result, StoreError};
+use crate::error::{Entity, Result, StoreError, TOO_LARGE_FORK};
 use crate::ids::{ConversationId, Seq, Timestamp};
 use crate::records::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, Fork, NewConversation, NewEvent,
-    Page, PageRequest,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, Fork, MAX_FORK_BYTES,
+    MAX_FORK_EVENTS, NewConversation, NewEvent, Page, PageRequest,
 };
 use crate::store::ConversationStore;
+
+/// The size of settings after which a page of conversations ends.
+const MAX_PAGE_BYTES: usize = 4 << 20;
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
@@ -120,7 +123,8 @@ impl ConversationStore for SqliteStore {
     ) -> Result<Page<Conversation>> {
         let limit = check_limit(request.limit)?;
         let before = key_of(request.cursor.as_ref())?;
-        self.read(move |db| {
+        let is_search = filter.text.is_some();
+        let query = move |db: &Connection| {
             let sql = format!(
                 "{CONVERSATIONS} AS c WHERE (:before IS NULL OR key < :before) AND (:state IS NULL OR state = :state)
                     AND (:agent IS NULL OR agent = :agent) AND (:channel IS NULL OR channel = :channel)
@@ -134,9 +138,20 @@ impl ConversationStore for SqliteStore {
                 ":now": now, ":before": before, ":state": state, ":agent": agent, ":channel": channel, ":text": text,
                 ":limit": limit.saturating_add(1),
             };
-            Ok(page(all(db, &sql, params, |row| Ok((row.get("key")?, conversation(row)?)))?, &request))
-        })
-        .await
+            let mut statement = db.prepare_cached(&sql)?;
+            let mut found = statement.query(params)?;
+            let (mut rows, mut size) = (Vec::new(), 0);
+            while let Some(row) = found.next()? {
+                let conversation = conversation(row)?;
+                size += conversation.settings.as_str().len();
+                rows.push((row.get("key")?, conversation));
+                if size > MAX_PAGE_BYTES && rows.len() <= usize::try_from(limit).unwrap_or(usize::MAX) {
+                    return Ok(cut_page(rows));
+                }
+            }
+            Ok(page(rows, &request))
+        };
+        if is_search { self.search(query).await } else { self.read(query).await }
     }
 }
 
@@ -185,6 +200,13 @@ fn events_of_fork(db: &Connection, fork: Fork) -> Outcome<Vec<NewEvent>> {
     }
     if fork.after > last {
         return Err(StoreError::Invalid { reason: "the fork is after the end of the log" }.into());
+    }
+    // The sizes are in the headers of the rows: no text is read.
+    let sql = "SELECT coalesce(sum(octet_length(body)), 0) FROM event WHERE conversation = ?1 AND seq <= ?2";
+    let is_large = fork.after.get() > MAX_FORK_EVENTS
+        || unsigned(super::query::value(db, sql, params![key, fork.after])?) > MAX_FORK_BYTES;
+    if is_large {
+        return Err(StoreError::Invalid { reason: TOO_LARGE_FORK }.into());
     }
     let sql = format!("SELECT {EVENT_COLUMNS} FROM event WHERE conversation = ?1 AND seq <= ?2 ORDER BY seq");
     all(db, &sql, params![key, fork.after], |row| {

@@ -21,7 +21,7 @@ use crate::store::MaintenanceStore;
 #[async_trait]
 impl MaintenanceStore for SqliteStore {
     async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>> {
-        self.read(move |db| {
+        self.search(move |db| {
             let sql = "SELECT day, agent, conversation, author, input_tokens, output_tokens, cost_micros FROM usage
                 WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR conversation = ?3)
                 ORDER BY day, agent, conversation, author";

@@ -60,11 +60,13 @@ pub struct SqliteOptions {
     pub busy_timeout: Duration,
     /// The largest size of the file in bytes. At the limit, writes fail with `DiskFull`, and reads still work.
     pub max_bytes: Option<u64>,
+    /// The longest time of a search, which may have to read all messages.
+    pub search_limit: Duration,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(5), max_bytes: None }
+        Self { busy_timeout: Duration::from_secs(5), max_bytes: None, search_limit: Duration::from_secs(2) }
     }
 }
 
@@ -81,7 +83,7 @@ impl SqliteStore {
             let db = connect_writer(context, options.max_bytes, MIGRATIONS)?;
             let writer = Writer::start(db, file.to_path_buf(), options.busy_timeout);
             let writer = writer.map_err(|error| Context::io("start the thread of", error))?;
-            let readers = Readers::new(&file, options.busy_timeout);
+            let readers = Readers::new(&file, options);
             Ok(Self { path: Arc::clone(&file), options, writer, readers })
         })
         .await
@@ -125,6 +127,22 @@ impl SqliteStore {
         query: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         self.readers.run(query).await
+    }
+
+    /// Runs a query of a token.
+    async fn read_token<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.readers.run_for_token(query).await
+    }
+
+    /// Runs a query that may have to read a whole table.
+    async fn search<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.readers.search(query).await
     }
 }
 

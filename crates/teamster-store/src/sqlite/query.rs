@@ -61,3 +61,9 @@ pub(super) fn page<T>(mut rows: Vec<(i64, T)>, request: &PageRequest) -> Page<T>
     let next = rows.last().filter(|_| !is_last).map(|(key, _)| Cursor::new(key.to_string()));
     Page { items: rows.into_iter().map(|(_, item)| item).collect(), next }
 }
+
+/// Returns a page that was cut before its limit. Another one follows.
+pub(super) fn cut_page<T>(rows: Vec<(i64, T)>) -> Page<T> {
+    let next = rows.last().map(|(key, _)| Cursor::new(key.to_string()));
+    Page { items: rows.into_iter().map(|(_, item)| item).collect(), next }
+}

@@ -14,8 +14,8 @@ use crate::records::{
 pub trait ConversationStore: Send + Sync {
     /// Creates a conversation, empty or with a copy of another one's log.
     ///
-    /// Fails with `Exists` if the id or the address is in use, and with `EventsPruned` if the copy would not start with the
-    /// first event.
+    /// Fails with `Exists` if the id or the address is in use, with `EventsPruned` if the copy would not start with the
+    /// first event, and with `Invalid` if it would be larger than a fork may be.
     async fn create_conversation(
         &self,
         new: NewConversation,
@@ -54,7 +54,7 @@ pub trait ConversationStore: Send + Sync {
     /// Fails with `ConversationBusy` while a turn runs: its end would store its session.
     async fn forget_sessions(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation>;
 
-    /// Lists conversations, the newest first.
+    /// Lists conversations, the newest first. A page may have fewer than requested if their settings are large.
     async fn conversations(
         &self,
         filter: ConversationFilter,
@@ -77,6 +77,9 @@ pub trait LogStore: Send + Sync {
 
     /// Returns the turns of a conversation that have not ended, the oldest first. The limits of the queues bound their number.
     async fn open_turns(&self, conversation: ConversationId) -> Result<Vec<Turn>>;
+
+    /// Returns the number of waiting turns of an author in the conversations of a channel, at most `limit`.
+    async fn waiting_turns(&self, channel: String, author: String, limit: u32) -> Result<u32>;
 
     /// Reads the log of a conversation after an event number, at most `limit` events.
     ///

@@ -21,6 +21,9 @@ pub trait AccessStore: Send + Sync {
     /// Revokes a token. The time of the first call counts.
     async fn revoke_token(&self, id: TokenId, now: Timestamp) -> Result<Token>;
 
+    /// Deletes a token, and returns whether it existed. The audit log keeps its id.
+    async fn remove_token(&self, id: TokenId) -> Result<bool>;
+
     /// Lists tokens in the order of their creation.
     async fn tokens(&self, page: PageRequest) -> Result<Page<Token>>;
 

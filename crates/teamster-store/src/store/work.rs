@@ -17,7 +17,8 @@ use crate::records::{
 /// An expired lease that no worker has claimed still permits writes, so that a finished turn is not lost, but no renewal.
 #[async_trait]
 pub trait WorkStore: Send + Sync {
-    /// Claims the conversation that has waited longest since its next turn could run.
+    /// Claims the conversation that has waited longest since its next turn could run. Those of an author with
+    /// [`FAIR_SHARE`](crate::FAIR_SHARE) running turns wait behind those of others.
     ///
     /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. Returns
     /// `None` if there is none within the limits of the request.

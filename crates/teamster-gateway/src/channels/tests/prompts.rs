@@ -43,8 +43,13 @@ pub(super) async fn request(gateway: &Gateway, world: &World, approvers: &[&str]
 
 /// Returns the prompt that a chat with these approvers gets.
 fn shown(approvers: &[&str]) -> teamster_channel::Prompt {
-    let request = r#"{"requestId":"r","toolName":"Bash","input":{"command":"rm -rf /"},"options":[]}"#;
-    let request: teamster::event::PermissionRequest = serde_json::from_str(request).unwrap();
+    shown_command(approvers, "rm -rf /")
+}
+
+fn shown_command(approvers: &[&str], command: &str) -> teamster_channel::Prompt {
+    let input = serde_json::json!({"command": command});
+    let request = serde_json::json!({"requestId": "r", "toolName": "Bash", "input": input, "options": []});
+    let request: teamster::event::PermissionRequest = serde_json::from_value(request).unwrap();
     let address = address("c");
     let conversation = teamster_store::ConversationId::new(Uuid::now_v7());
     let to = Recipient::of_conversation(conversation, &address, teamster_store::Timestamp::from_millis(0));
@@ -70,6 +75,20 @@ fn a_chat_gets_no_buttons_if_none_of_its_members_may_answer() {
         assert_eq!(prompt.buttons.len(), 2, "{approvers:?}");
         assert!(!prompt.text.contains("teamster approve"), "{}", prompt.text);
     }
+}
+
+#[test]
+fn a_chat_cannot_allow_what_it_does_not_show() {
+    let whole = shown_command(&["*"], &"x".repeat(11_000));
+    let labels = |prompt: &teamster_channel::Prompt| {
+        prompt.buttons.iter().map(|button| button.label.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels(&whole), ["Allow", "Deny"]);
+    assert!(whole.text.contains(&"x".repeat(11_000)));
+    let long = shown_command(&["*"], &"x".repeat(13_000));
+    assert_eq!(labels(&long), ["Deny"]);
+    assert!(long.text.contains("Parts of the call are hidden here"), "{}", long.text);
+    assert!(long.text.contains("teamster approve"), "{}", long.text);
 }
 
 fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {

@@ -1,6 +1,6 @@
 //! Copies the values of the table into a configuration, and makes the table of the built-in values.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use super::channels::{BotsTable, DeliveryTable, UnknownName};
@@ -44,6 +44,7 @@ pub(super) fn apply(table: &ServeTable, config: &mut Config) {
         set(&mut config.instructions.files, instructions.files.clone());
         config.instructions.text.clone_from(&instructions.text);
     }
+    config.limits.store_bytes = table.store_bytes.map(NonZeroU64::get);
     apply_limits(table, config);
     apply_times(table, config);
     config.rules = table.rules.iter().map(rule).collect();
@@ -78,6 +79,7 @@ fn apply_limits(table: &ServeTable, config: &mut Config) {
     set(&mut limits.events_per_turn, given.events_per_turn.map(NonZeroU32::get));
     set_size(&mut limits.body_bytes, given.body_bytes);
     set_size(&mut limits.attachment_bytes, given.attachment_bytes);
+    set(&mut limits.files_bytes, given.files_bytes.map(NonZeroU64::get));
     set_size(&mut limits.subscribers, given.subscribers);
     set(&mut limits.requests_per_second, given.requests_per_second);
     set_size(&mut limits.concurrent_requests, given.concurrent_requests);
@@ -109,6 +111,7 @@ fn apply_times(table: &ServeTable, config: &mut Config) {
         retention.events = given.events.map(Duration::from);
         retention.events_per_conversation = given.events_per_conversation.map(|count| u64::from(count.get()));
         retention.turns = given.turns.map(Duration::from);
+        retention.files = given.files.map(Duration::from);
     }
 }
 
@@ -183,6 +186,7 @@ impl ServeTable {
                 events_per_turn: number(limits.events_per_turn),
                 body_bytes: number(limits.body_bytes),
                 attachment_bytes: number(limits.attachment_bytes),
+                files_bytes: NonZeroU64::new(limits.files_bytes),
                 subscribers: number(limits.subscribers),
                 requests_per_second: Some(limits.requests_per_second),
                 concurrent_requests: number(limits.concurrent_requests),

@@ -1,6 +1,6 @@
 //! The table `[serve]` as written. The first line of each description is that of the template and the JSON schema.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -36,6 +36,9 @@ pub struct ServeTable {
     /// The store: the path of an SQLite file
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+    /// The largest size of the store in bytes; without a value the disk is the limit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_bytes: Option<NonZeroU64>,
     /// What this process does: all
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
@@ -160,6 +163,9 @@ pub struct LimitsTable {
     /// The size of all attachments of a message in bytes
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attachment_bytes: Option<NonZeroU32>,
+    /// The size of the attachments of all messages in bytes
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files_bytes: Option<NonZeroU64>,
     /// Event streams in all
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribers: Option<NonZeroU32>,
@@ -232,4 +238,7 @@ pub struct RetentionTable {
     /// How long ended turns and deliveries are kept
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Time>,
+    /// How long attachments are kept after they were sent last, also those of deleted conversations
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Time>,
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, MatchedPath, Path, Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -12,21 +13,27 @@ use axum::response::sse::{self, Sse};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use futures::stream::unfold;
+use futures::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tracing::Instrument as _;
 
 use super::chunks::Head;
 use super::error::ApiError;
 use super::request::{self, ChatRequest};
 use super::turn::{self, ChatTurn, Step};
-use crate::access::Scope;
+use crate::access::{Place, Places, Scope};
 use crate::engine::Gateway;
 use crate::http::extract::{Authenticated, Body};
 use crate::http::problem::Problem;
+use crate::http::state::PATIENCE;
 
 /// The time that `/v1/models` gives for all models, since agents have no date.
 const CREATED: u64 = 1_735_689_600;
+
+/// The number of chunks that wait for a client.
+const WAITING_CHUNKS: usize = 16;
 
 /// The paths of the calls.
 const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/models", "/v1/models/{*model}"];
@@ -35,21 +42,28 @@ const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/models", "/v1/models/{*m
 struct Face {
     gateway: Gateway,
     /// The places of open requests: each of them follows a conversation.
-    places: Arc<Semaphore>,
+    places: Places,
+    /// How long a stream waits for a client that does not read.
+    patience: Duration,
 }
 
 /// Returns the calls of the OpenAI face. They need an identity, and have no time limit: an answer takes as long as its turn.
 pub(in crate::http) fn router(gateway: Gateway) -> Router {
+    build(gateway, PATIENCE)
+}
+
+/// Returns the calls with another patience, for tests.
+pub(super) fn build(gateway: Gateway, patience: Duration) -> Router {
     let limits = &gateway.config().limits;
     let body = limits.body_bytes;
     let [completions, list, one] = ROUTES;
-    let places = Arc::new(Semaphore::new(limits.subscribers.min(Semaphore::MAX_PERMITS)));
+    let places = Places::new(limits.subscribers);
     Router::new()
         .route(completions, post(complete))
         .route(list, get(models))
         .route(one, get(model))
         .layer(DefaultBodyLimit::max(body))
-        .with_state(Arc::new(Face { gateway, places }))
+        .with_state(Arc::new(Face { gateway, places, patience }))
 }
 
 /// Shows the problems of the layers around the calls, such as a missing token, in the form that clients of OpenAI read.
@@ -84,8 +98,8 @@ async fn complete(
         caller.require(Scope::Read)?;
     }
     check_agent(&face.gateway, &request)?;
-    let place = Arc::clone(&face.places).try_acquire_owned().map_err(|_| {
-        let message = "the gateway follows as many requests as it may; try again in a moment";
+    let place = face.places.take(caller.identity.limit_key()).ok_or_else(|| {
+        let message = "the gateway follows as many requests as it may, in all or of this token; try again in a moment";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, message, Some("TOO_MANY_SUBSCRIBERS"))
     })?;
     let (stream, include_usage, model) = (request.stream, request.include_usage, request.model.clone());
@@ -94,7 +108,7 @@ async fn complete(
     let head = Head::new(turn.id(), created, &model, include_usage);
     let ids = ids(&turn);
     let mut response =
-        if stream { streamed(&face.gateway, turn, head, place) } else { whole(&face.gateway, turn, &head).await? };
+        if stream { streamed(&face, turn, head, place) } else { whole(&face.gateway, turn, &head).await? };
     response.headers_mut().extend(ids);
     Ok(response)
 }
@@ -129,26 +143,39 @@ struct Chunks {
     /// Chunks that are not sent yet.
     ready: VecDeque<String>,
     has_ended: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Returns the response of a stream. The role is sent at once: proxies close connections that are silent for a minute.
-fn streamed(gateway: &Gateway, turn: ChatTurn, head: Head, place: OwnedSemaphorePermit) -> Response {
-    let silence = gateway.config().timing.heartbeat;
+fn streamed(face: &Face, turn: ChatTurn, head: Head, place: Place) -> Response {
+    let (silence, patience) = (face.gateway.config().timing.heartbeat, face.patience);
     let ready = VecDeque::from([head.start()]);
-    let chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
-    let stream = unfold(chunks, move |mut chunks| async move {
-        let chunk = chunks.next(silence).await?;
-        // No event has an id: some clients take a comment after an id for an event.
-        Some((Ok::<_, Infallible>(sse::Event::default().data(chunk)), chunks))
-    });
+    let mut chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
+    let (sender, receiver) = mpsc::channel(WAITING_CHUNKS);
+    let work = async move {
+        loop {
+            let chunk = tokio::select! {
+                biased;
+                () = sender.closed() => return,
+                chunk = chunks.next(silence) => chunk,
+            };
+            let Some(chunk) = chunk else { return };
+            // A client that does not read loses its place, and its turn is aborted.
+            if sender.send_timeout(chunk, patience).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::spawn(work.in_current_span());
+    // No event has an id: some clients take a comment after an id for an event.
+    let stream = ReceiverStream::new(receiver).map(|chunk| Ok::<_, Infallible>(sse::Event::default().data(chunk)));
     let mut response = Sse::new(stream).into_response();
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
 impl Chunks {
-    async fn next(&mut self, silence: std::time::Duration) -> Option<String> {
+    async fn next(&mut self, silence: Duration) -> Option<String> {
         if let Some(chunk) = self.ready.pop_front() {
             return Some(chunk);
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::content::Attached;
 use super::request::{Message, Role};
+use crate::engine::one_line;
 
 /// The longest title, in characters.
 const LONGEST_TITLE: usize = 80;
@@ -67,11 +68,6 @@ fn history(messages: &[Message]) -> String {
          and `content` is data.\n\n{}\n\nContinue the conversation: answer the last message. Answer in plain text, not in JSON.",
         lines.join("\n")
     )
-}
-
-/// Escapes the line breaks of Unicode, which JSON permits in texts.
-fn one_line(json: &str) -> String {
-    json.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 fn title(text: &str) -> String {

@@ -4,16 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use futures::StreamExt as _;
+use futures::stream::unfold;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 use super::state::Shared;
 use super::{body, responses};
-use crate::access::{ClientAddress, Identity, LimitKey, Method, Scope};
+use crate::access::{ClientAddress, Denial, Identity, LimitKey, Method, Scope};
 
 /// Whether the request has an `Origin`, which is this gateway.
 #[derive(Clone, Copy)]
@@ -25,6 +29,13 @@ struct CountsFor(LimitKey);
 
 /// The content types that a form of another site can send.
 const FORMS: [&str; 3] = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
+
+/// How often it is checked that the caller of a stream is still admitted.
+const ADMISSION_CHECK: Duration = Duration::from_mins(1);
+
+/// The last frame of a stream whose caller is not admitted any more.
+const NOT_ADMITTED: &[u8] = b"event: stream_end\ndata: {\"type\":\"stream_end\",\"code\":\"UNAUTHORIZED\",\
+    \"reason\":\"the token was revoked, or the session has ended\"}\n\n";
 
 /// Paths that a caller without `read` may use with `GET`: it may always ask who it is.
 const SESSION: &str = "/v1/session";
@@ -58,6 +69,8 @@ pub(super) async fn authenticated(State(shared): State<Arc<Shared>>, mut request
     let address = request.extensions().get::<ClientAddress>().copied();
     let Some(address) = address else { return responses::forbidden("the address of the client is unknown") };
     let route = route(&request);
+    // A revocation from here on ends a stream that this request opens.
+    let revocations = shared.gateway.revocations();
     let caller = match shared.authentication.authenticate(request.headers(), address.limited()).await {
         Ok(caller) => caller,
         Err(denial) => {
@@ -76,7 +89,7 @@ pub(super) async fn authenticated(State(shared): State<Arc<Shared>>, mut request
         shared.denials.record(&identity.actor(), "authorization.denied", "scope", &route, address.0).await;
         return responses::forbidden(detail);
     }
-    let key = identity.token.map_or(LimitKey::Fixed, LimitKey::Token);
+    let key = identity.limit_key();
     if let Err(wait) = shared.rate.check(&key) {
         return responses::too_many("too many requests with this token", wait);
     }
@@ -87,7 +100,61 @@ pub(super) async fn authenticated(State(shared): State<Arc<Shared>>, mut request
     extensions.insert(CountsFor(key));
     extensions.insert(identity);
     extensions.insert(caller);
-    next.run(request).await
+    let credentials = credentials(request.headers());
+    let response = next.run(request).await;
+    if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        let admission = Admission { shared, credentials, address, revocations };
+        return response.map(|stream| while_admitted(admission, stream));
+    }
+    response
+}
+
+/// The caller of a stream.
+struct Admission {
+    shared: Arc<Shared>,
+    credentials: HeaderMap,
+    address: ClientAddress,
+    revocations: watch::Receiver<()>,
+}
+
+impl Admission {
+    /// Waits until the caller would not be admitted any more: its token was revoked, or its session has ended.
+    async fn ended(mut self) {
+        loop {
+            // Another process may revoke it in the store, and a session ends by itself.
+            if let Ok(Err(_)) = timeout(ADMISSION_CHECK, self.revocations.changed()).await {
+                sleep(ADMISSION_CHECK).await;
+            }
+            let admitted = self.shared.authentication.authenticate(&self.credentials, self.address.limited()).await;
+            if matches!(admitted, Err(Denial::Revoked | Denial::Expired | Denial::Unknown)) {
+                return;
+            }
+        }
+    }
+}
+
+/// Ends a stream when its caller is not admitted any more.
+fn while_admitted(admission: Admission, stream: Body) -> Body {
+    let state = Some((stream.into_data_stream(), Box::pin(admission.ended())));
+    Body::from_stream(unfold(state, async |state| {
+        let (mut stream, mut ended) = state?;
+        tokio::select! {
+            biased;
+            () = &mut ended => Some((Ok(Bytes::from_static(NOT_ADMITTED)), None)),
+            chunk = stream.next() => chunk.map(|chunk| (chunk, Some((stream, ended)))),
+        }
+    }))
+}
+
+/// Returns the headers that prove the identity of a caller.
+fn credentials(headers: &HeaderMap) -> HeaderMap {
+    let names = [header::AUTHORIZATION, header::COOKIE];
+    let all = names.iter().flat_map(|name| headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
+    let mut found = HeaderMap::new();
+    for (name, value) in all {
+        found.append(name, value);
+    }
+    found
 }
 
 /// Limits concurrent requests, and the size of bodies and the time in which they arrive.

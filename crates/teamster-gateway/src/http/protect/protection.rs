@@ -2,13 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
 use super::layers;
 use super::state::Shared;
-use crate::access::{AccessError, Authentication, Concurrency, Denials, Hosts, Rate, Secret, is_https, requests};
+use crate::access::{
+    AccessError, Authentication, Concurrency, Denials, Hosts, LimitKey, Rate, Secret, is_https, new_sessions, requests,
+};
 use crate::engine::Gateway;
 use crate::telemetry::count_requests;
 
@@ -46,6 +49,7 @@ impl Protection {
             hosts: Hosts::new(config, listen),
             denials: Denials::new(gateway.clone()),
             rate: Rate::new(requests(config.limits.requests_per_second)),
+            session_rate: Rate::new(new_sessions()),
             concurrency: Concurrency::new(config.limits.concurrent_requests),
             gateway,
         };
@@ -70,6 +74,11 @@ impl Protection {
     /// Returns the gateway.
     pub(in crate::http) fn gateway(&self) -> &Gateway {
         &self.shared.gateway
+    }
+
+    /// Counts a new session of a token. Returns the time to wait if there are too many.
+    pub(in crate::http) fn check_new_session(&self, key: LimitKey) -> Result<(), Duration> {
+        self.shared.session_rate.check(&key)
     }
 
     /// Returns whether clients use TLS.

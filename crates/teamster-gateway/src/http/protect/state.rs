@@ -11,5 +11,7 @@ pub(super) struct Shared {
     pub(super) hosts: Hosts,
     pub(super) denials: Denials,
     pub(super) rate: Rate<LimitKey>,
+    /// New sessions: each of them is stored.
+    pub(super) session_rate: Rate<LimitKey>,
     pub(super) concurrency: Concurrency,
 }

@@ -105,7 +105,8 @@ async fn conversations_are_listed_page_by_page_with_filters() {
             let page = world.get(&format!("/v1/conversations?{query}")).await.json(StatusCode::OK);
             assert_eq!(page["items"].as_array().unwrap().len(), expected, "{query}");
         }
-        for query in ["limit=0", "limit=501", "limit=x", "state=x", "other=1", "cursor=%20"] {
+        let long = format!("q={}", "x".repeat(201));
+        for query in ["limit=0", "limit=501", "limit=x", "state=x", "other=1", "cursor=%20", &long] {
             world.get(&format!("/v1/conversations?{query}")).await.problem(400, "INVALID_REQUEST");
         }
     }

@@ -136,3 +136,22 @@ async fn a_file_is_uploaded_attached_and_downloaded_but_never_shown() {
     let wrong = json!([{ "hash": large, "name": "a", "mediaType": "text html\n" }]);
     world.post(&path, json!({ "text": "x", "attachments": wrong })).await.problem(400, "INVALID_REQUEST");
 }
+
+#[tokio::test]
+async fn one_author_does_not_fill_the_queue_of_all() {
+    let world = World::memory(|config| config.limits.queue_total = 8);
+    let mut accepted = Vec::new();
+    for number in 0..2 {
+        let id = world.conversation().await;
+        let reply = send(&world, &id, json!({ "text": "hi" }), &number.to_string()).await;
+        accepted.push((id, number.to_string(), reply.json(StatusCode::ACCEPTED)));
+    }
+    let full = send(&world, &world.conversation().await, json!({ "text": "hi" }), "2").await;
+    let problem = full.problem(429, "QUEUE_FULL");
+    assert!(problem["detail"].as_str().unwrap().contains("for one author"), "{problem}");
+    let (id, key, first) = &accepted[0];
+    let again = send(&world, id, json!({ "text": "hi" }), key).await.json(StatusCode::ACCEPTED);
+    assert_eq!(again, *first, "an accepted message is a duplicate");
+    let other = world.as_caller("bob", &[Scope::Send, Scope::Read]);
+    other.message(&other.conversation().await, "hi").await;
+}

@@ -42,6 +42,7 @@ pass_on!(LogStore {
     read turn_of_message(channel: String, channel_id: String) -> Option<Turn>;
     read turns(conversation: ConversationId, page: PageRequest) -> Page<Turn>;
     read open_turns(conversation: ConversationId) -> Vec<Turn>;
+    read waiting_turns(channel: String, author: String, limit: u32) -> u32;
     read events(conversation: ConversationId, after: Seq, limit: u32) -> EventPage;
     read messages_before(conversation: ConversationId, before: Seq, limit: u32) -> Vec<Event>;
     read feed(after: Option<FeedCursor>, limit: u32) -> FeedPage;
@@ -60,6 +61,7 @@ pass_on!(AccessStore {
     write add_token(token: Token) -> ();
     read token_by_hash(hash: [u8; 32]) -> Option<Token>;
     write revoke_token(id: TokenId, now: Timestamp) -> Token;
+    write remove_token(id: TokenId) -> bool;
     read tokens(page: PageRequest) -> Page<Token>;
     write record_audit(entry: NewAuditEntry, now: Timestamp) -> ();
     read audit_log(page: PageRequest) -> Page<AuditEntry>;

@@ -55,6 +55,13 @@ fn with(change: impl FnOnce(&mut Config)) -> Fixture {
     Fixture { app: super::router(gateway.clone()), gateway, _directory: directory }
 }
 
+/// Returns a gateway that waits a moment only for clients that do not read.
+fn impatient() -> Fixture {
+    let fixture = with(|config| config.timing.heartbeat = Duration::from_millis(5));
+    let app = super::handlers::build(fixture.gateway.clone(), Duration::from_millis(50));
+    Fixture { app, ..fixture }
+}
+
 impl Fixture {
     async fn send(&self, body: &Value) -> Response {
         self.send_with(body, &[]).await

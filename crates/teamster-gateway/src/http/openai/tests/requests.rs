@@ -108,6 +108,25 @@ async fn a_named_conversation_gets_the_last_message_only() {
 }
 
 #[tokio::test]
+async fn settings_of_a_request_have_the_limits_of_other_conversations() {
+    let fixture = fixture();
+    let long = "x".repeat(100_001);
+    let instructions = request(&json!([
+        { "role": "system", "content": long },
+        { "role": "user", "content": "Hello" },
+    ]));
+    let mut metadata = ask(true);
+    metadata["metadata"] = json!({ "a": "x".repeat(64 << 10) });
+    let mut model = ask(true);
+    model["model"] = json!(format!("claude/{}", "x".repeat(501)));
+    for body in [instructions, metadata, model] {
+        let refused = fixture.send(&body).await;
+        assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+        assert!(json_of(refused).await["error"]["message"].as_str().unwrap().contains("at most"));
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_only_sends_does_not_read_a_conversation_by_its_answers() {
     let fixture = fixture();
     let new = NewConversationRequest { channel: "http".to_owned(), author: "eve".to_owned(), ..Default::default() };

@@ -109,3 +109,12 @@ async fn a_shutdown_ends_the_stream_with_an_error_and_aborts_the_turn() {
     assert!(all[0].contains("SHUTTING_DOWN") && all.len() == 1, "{all:?}");
     fixture.wait_for(TurnState::Aborted).await;
 }
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_loses_its_place_and_its_turn_ends() {
+    let fixture = impatient();
+    let unread = fixture.send(&ask(true)).await;
+    assert_eq!(unread.status(), StatusCode::OK);
+    fixture.wait_for(TurnState::Aborted).await;
+    drop(unread);
+}

@@ -4,6 +4,7 @@ mod authentication;
 mod limits;
 mod origin;
 mod sessions;
+mod streams;
 mod tokens;
 
 use std::net::SocketAddr;

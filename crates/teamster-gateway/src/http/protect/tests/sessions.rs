@@ -138,3 +138,22 @@ async fn behind_tls_the_cookie_is_secure() {
     let answer = gateway.post("/v1/session", &token, "").await;
     assert!(answer.headers["set-cookie"].to_str().unwrap().ends_with("; Secure"));
 }
+
+#[tokio::test]
+async fn the_sessions_of_a_token_are_limited() {
+    let gateway = fixture();
+    let token = gateway.token(&[Scope::Read]).await;
+    let mut created = 0;
+    loop {
+        let answer = gateway.post("/v1/session", &token, "").await;
+        if answer.status != StatusCode::CREATED {
+            assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
+            assert!(answer.headers.contains_key("retry-after"));
+            break;
+        }
+        created += 1;
+        assert!(created < 1_000, "there is no limit");
+    }
+    let other = gateway.token(&[Scope::Read]).await;
+    assert_eq!(gateway.post("/v1/session", &other, "").await.status, StatusCode::CREATED);
+}
