@@ -73,7 +73,9 @@ pub(crate) fn check(totals: &mut Totals) -> Result<()> {
 /// Returns what the tests in a browser lack on this machine.
 pub(crate) fn missing() -> Option<String> {
     (!chromium().is_file()).then(|| {
-        format!("Chromium (to test the page; get it: apt-get install --no-install-recommends {PACKAGES}, or set CHROMIUM)")
+        format!(
+            "Chromium (to test the page; get it: apt-get install --no-install-recommends {PACKAGES}, or set CHROMIUM)"
+        )
     })
 }
 

@@ -15,6 +15,12 @@ pub enum GatewayError {
         /// Why.
         reason: String,
     },
+    /// A hook that must decide about the message does not work. The same message may be accepted later.
+    #[error("{reason}")]
+    Unavailable {
+        /// Why, for the author.
+        reason: String,
+    },
     /// A value of the request is invalid.
     #[error("{field} {problem}")]
     Invalid {

@@ -241,10 +241,7 @@ impl StoreError {
 
     /// Returns whether the store cannot be written now, so that the same call succeeds when the cause is gone.
     pub const fn is_outage(&self) -> bool {
-        matches!(
-            self,
-            Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Database { .. }
-        )
+        matches!(self, Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Database { .. })
     }
 }
 

@@ -26,8 +26,11 @@ impl Source {
 
 /// The Rust, TypeScript and Markdown files that are under version control, or could be. Removed files are left out.
 pub(super) fn list() -> Result<Vec<Source>> {
-    let listed = output(program("git", &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs", "*.md", "*.ts", "*.tsx"]))
-        .context("`git ls-files` failed")?;
+    let listed = output(program(
+        "git",
+        &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs", "*.md", "*.ts", "*.tsx"],
+    ))
+    .context("`git ls-files` failed")?;
     let mut sources = Vec::new();
     for path in listed.lines().map(PathBuf::from) {
         let file = root().join(&path);

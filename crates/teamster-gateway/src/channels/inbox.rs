@@ -19,7 +19,7 @@ use super::pages::all_deliveries;
 use super::token::request_of;
 use crate::attachments::StoredAttachment;
 use crate::config::{Origin, rule_for};
-use crate::engine::{AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
+use crate::engine::{AcceptedMessage, AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
 use crate::error::GatewayError;
 
 /// The number of chats whose messages of programs are counted. With more, all counts start anew.
@@ -161,9 +161,28 @@ impl ChannelInbox {
     }
 }
 
+/// Returns what the channel learns about a message.
+fn receipt(accepted: Result<AcceptedMessage, GatewayError>) -> Result<Receipt, InboxError> {
+    match accepted {
+        Ok(accepted) if accepted.is_duplicate => Ok(Receipt::Duplicate),
+        Ok(accepted) => Ok(Receipt::Accepted { turn: accepted.turn.turn.to_string() }),
+        Err(error @ GatewayError::Store(StoreError::QueueFull { .. })) => Ok(Receipt::Busy(error.to_string())),
+        Err(
+            error @ (GatewayError::Rejected { .. } | GatewayError::Invalid { .. } | GatewayError::Forbidden { .. }),
+        ) => Ok(Receipt::Refused(error.to_string())),
+        Err(error) => Err(InboxError(error.to_string())),
+    }
+}
+
 #[async_trait]
 impl Inbox for ChannelInbox {
     async fn message(&self, mut message: Message) -> Result<Receipt, InboxError> {
+        if message.is_addressed {
+            let known = self.gateway.accepted_before(&self.channel, &message.ids, None).await;
+            if let Some(receipt) = known.transpose().map(receipt) {
+                return receipt;
+            }
+        }
         let ignored =
             !message.is_addressed || !self.admits(&message.address, &message.author) || self.is_loop(&message);
         if ignored {
@@ -182,15 +201,7 @@ impl Inbox for ChannelInbox {
             attachments,
             mode: MessageMode::Queue,
         };
-        match self.gateway.accept(incoming).await {
-            Ok(accepted) if accepted.is_duplicate => Ok(Receipt::Duplicate),
-            Ok(accepted) => Ok(Receipt::Accepted { turn: accepted.turn.turn.to_string() }),
-            Err(error @ GatewayError::Store(StoreError::QueueFull { .. })) => Ok(Receipt::Busy(error.to_string())),
-            Err(
-                error @ (GatewayError::Rejected { .. } | GatewayError::Invalid { .. } | GatewayError::Forbidden { .. }),
-            ) => Ok(Receipt::Refused(error.to_string())),
-            Err(error) => Err(internal(&error)),
-        }
+        receipt(self.gateway.accept(incoming).await)
     }
 
     async fn edit(&self, edit: Edit) -> Result<(), InboxError> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_store::{
     Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    Effects, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
+    Effects, EndState, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
     PermissionId, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
@@ -11,12 +11,14 @@ use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::conversations::{not_found, rejected};
+use super::ending::{TurnAnswer, TurnEnding, finished};
 use super::gateway::{Gateway, Shared};
 use super::running::TurnCommand;
 use crate::attachments::StoredAttachment;
+use crate::channels::deliveries::Recipient;
 use crate::config::{ConversationSettings, Origin, resolve, resolve_message};
 use crate::error::GatewayError;
-use crate::event::{GatewayEvent, TurnEnd};
+use crate::event::GatewayEvent;
 use crate::failpoints::failpoint;
 use crate::hooks::{HookEvent, Verdict};
 use crate::telemetry::spans::current_trace;
@@ -119,8 +121,38 @@ impl Gateway {
         accepted.inspect_err(|_| self.shared.metrics.message_refused())
     }
 
+    /// Returns the first outcome of a message that was accepted before, by its idempotency key or by one of its ids in the
+    /// channel. Rules and hooks have permitted it then, whatever they decide now.
+    ///
+    /// # Errors
+    /// The idempotency key was used with another body, or the message was deleted since.
+    pub async fn accepted_before(
+        &self,
+        channel: &str,
+        channel_ids: &[String],
+        idempotency: Option<&IdempotencyKey>,
+    ) -> Result<Option<AcceptedMessage>, GatewayError> {
+        if channel_ids.is_empty() && idempotency.is_none() {
+            return Ok(None);
+        }
+        let known = self.shared.store.known_message(channel.to_owned(), channel_ids.to_vec(), idempotency.cloned());
+        let Some(known) = known.await? else { return Ok(None) };
+        let accepted = accepted_message(known)?;
+        self.shared.metrics.message_accepted(channel, true);
+        Ok(Some(accepted))
+    }
+
     async fn accept_once(&self, message: IncomingMessage) -> Result<AcceptedMessage, GatewayError> {
         let shared = &self.shared;
+        let channel = match &message.target {
+            MessageTarget::Address(address) => address.channel.as_str(),
+            MessageTarget::Conversation(_) => "http",
+        };
+        if let Some(known) =
+            self.accepted_before(channel, &message.channel_ids, message.idempotency.as_ref()).await?
+        {
+            return Ok(known);
+        }
         if shared.stop.is_cancelled() {
             return Err(GatewayError::ShuttingDown);
         }
@@ -155,14 +187,7 @@ impl Gateway {
             other => other?,
         };
         failpoint!("accept.after");
-        let (turn, is_duplicate) = match accepted {
-            Accepted::New(turn) => (turn, false),
-            Accepted::Duplicate(turn) => (turn, true),
-            Accepted::Deleted => {
-                let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
-                return Err(GatewayError::Rejected { reason });
-            }
-        };
+        let AcceptedMessage { turn, is_duplicate } = accepted_message(accepted)?;
         shared.metrics.message_accepted(&address.channel, is_duplicate);
         Span::current()
             .record("channel", &address.channel)
@@ -234,14 +259,23 @@ impl Gateway {
     /// Aborts a turn that waits, or requests the abort of one that runs.
     pub async fn abort_turn(&self, turn: TurnId) -> Result<CancelOutcome, GatewayError> {
         let shared = &self.shared;
-        let event = GatewayEvent::TurnFinished { state: TurnEnd::Aborted, error_code: None, error: None };
-        let effects = Effects::events(vec![shared.event(&event, Some(turn))?]);
+        let found = shared.store.turn(turn).await?;
+        let id = found.ok_or_else(|| turn_not_found(turn))?.conversation;
+        let conversation = shared.store.conversation(id, self.now()).await?.ok_or_else(|| not_found(id))?;
+        let ending = TurnEnding { state: EndState::Aborted, code: None, error: None };
+        let on_turn = Some((turn, conversation.epoch));
+        let to = Recipient { conversation: id, address: &conversation.address, turn: on_turn, now: self.now() };
+        // A turn that is queued again can be aborted again.
+        let name = format!("aborted-{}", conversation.last_seq);
+        let effects = Effects {
+            events: vec![shared.event(&ending.event(), Some(turn))?],
+            deliveries: ending.deliveries(&to, TurnAnswer::default(), &name)?,
+        };
         let outcome = shared.store.cancel_turn(turn, effects, self.now()).await?;
         match outcome {
             CancelOutcome::Aborted => {
-                if let Some(turn) = shared.store.turn(turn).await? {
-                    self.announce_growth(turn.conversation);
-                }
+                shared.hooks.notify(finished(id, turn, EndState::Aborted, None));
+                self.announce_growth(id);
             }
             CancelOutcome::Requested => shared.running.send(turn, TurnCommand::Abort),
             CancelOutcome::Ended(_) => {}
@@ -313,6 +347,7 @@ impl Shared {
         match self.hooks.judge(event).await {
             Verdict::Accept(text) => Ok(text),
             Verdict::Reject(reason) => Err(GatewayError::Rejected { reason }),
+            Verdict::Unavailable(reason) => Err(GatewayError::Unavailable { reason }),
         }
     }
 
@@ -363,6 +398,17 @@ fn queued_event(id: MessageId, author: &str, text: &str, details: &MessageDetail
         attachments: details.attachments.iter().map(|attachment| attachment.name.clone()).collect(),
         schedule_id: details.schedule_id.clone(),
         by_agent: details.by_agent,
+    }
+}
+
+fn accepted_message(accepted: Accepted) -> Result<AcceptedMessage, GatewayError> {
+    match accepted {
+        Accepted::New(turn) => Ok(AcceptedMessage { turn, is_duplicate: false }),
+        Accepted::Duplicate(turn) => Ok(AcceptedMessage { turn, is_duplicate: true }),
+        Accepted::Deleted => {
+            let reason = "this message was accepted before, and its conversation has been deleted since".to_owned();
+            Err(GatewayError::Rejected { reason })
+        }
     }
 }
 

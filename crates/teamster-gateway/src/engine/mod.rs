@@ -8,6 +8,7 @@
 //! | `edits` | edits of messages that wait |
 //! | `conversations` | conversations and their settings |
 //! | `decisions` | what happens next, as pure functions |
+//! | `ending` | how the end of a turn is shown |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
 //! | `upkeep` | closes idle sessions, deletes old data |
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
@@ -20,6 +21,7 @@
 mod conversations;
 mod decisions;
 mod edits;
+mod ending;
 mod gateway;
 mod history;
 mod hub;

@@ -98,6 +98,8 @@ pub enum Verdict {
     Accept(String),
     /// It is rejected for this reason.
     Reject(String),
+    /// A hook that must decide does not work: the message can be sent again later.
+    Unavailable(String),
 }
 
 impl HookEventKind {

@@ -99,8 +99,8 @@ impl Hooks {
                 Err(failed) => {
                     self.report(hook, &event, failed);
                     if hook.config.on_failure == OnFailure::Closed {
-                        let reason = "a check of the operator has failed; send it again later".to_owned();
-                        return Verdict::Reject(reason);
+                        let reason = "a check of the operator does not work now; send the message again later";
+                        return Verdict::Unavailable(reason.to_owned());
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! Tests of hooks, with real processes and a real HTTP receiver.
 
 mod configuration;
+mod repeats;
 
 use std::fs;
 use std::path::Path;
@@ -139,11 +140,11 @@ async fn each_failure_of_a_command_is_open_or_closed_by_its_configuration() {
         let failure = failure.unwrap();
         assert!(failure.starts_with(reason), "{script}: {failure}");
         let (verdict, _) = judged(closed(shell(script))).await;
-        assert!(matches!(verdict, Verdict::Reject(_)), "{script}");
+        assert!(matches!(verdict, Verdict::Unavailable(_)), "{script}");
     }
     let missing = HookConfig { command: vec!["no-such-program".to_owned()], ..shell("") };
     let (verdict, failure) = judged(closed(missing)).await;
-    assert!(matches!(verdict, Verdict::Reject(_)));
+    assert!(matches!(verdict, Verdict::Unavailable(_)));
     assert!(failure.unwrap().contains("no-such-program"));
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("data");
@@ -259,7 +260,7 @@ async fn each_failure_of_a_webhook_is_open_or_closed_and_shows_no_url() {
         assert_eq!(verdict, accepted("hello"), "{url}");
         let failure = failure.unwrap();
         assert!(failure.starts_with(reason) && !failure.contains("s3cret"), "{url}: {failure}");
-        assert!(matches!(judged(closed(webhook(&url))).await.0, Verdict::Reject(_)), "{url}");
+        assert!(matches!(judged(closed(webhook(&url))).await.0, Verdict::Unavailable(_)), "{url}");
     }
 }
 

@@ -15,7 +15,7 @@ use super::state::State;
 use super::wire::check_length;
 use crate::access::Scope;
 use crate::attachments::StoredAttachment;
-use crate::engine::{Gateway, IncomingMessage, MessageTarget};
+use crate::engine::{AcceptedMessage, Gateway, IncomingMessage, MessageTarget};
 
 /// The largest number of attachments of a message.
 const MAX_ATTACHMENTS: usize = 32;
@@ -103,6 +103,9 @@ pub(super) async fn send(
     check_length("text", &new.text, usize::MAX)?;
     let author = author(&caller, new.author.as_deref())?;
     let idempotency = idempotency(&headers, &caller, id, &new)?;
+    if let Some(known) = api.gateway.accepted_before("http", &[], idempotency.as_ref()).await? {
+        return Ok((StatusCode::ACCEPTED, axum::Json(view(known))));
+    }
     let attachments = attachments(&api.gateway, &new.attachments).await?;
     let message = IncomingMessage {
         target: MessageTarget::Conversation(id),
@@ -115,12 +118,15 @@ pub(super) async fn send(
     };
     let gateway = api.gateway.clone();
     let accepted = complete(async move { Ok(gateway.accept(message).await?) }).await?;
-    let view = AcceptedView {
+    Ok((StatusCode::ACCEPTED, axum::Json(view(accepted))))
+}
+
+fn view(accepted: AcceptedMessage) -> AcceptedView {
+    AcceptedView {
         message_id: accepted.turn.message.uuid(),
         turn_id: accepted.turn.turn.uuid(),
         seq: accepted.turn.seq.get(),
-    };
-    Ok((StatusCode::ACCEPTED, axum::Json(view)))
+    }
 }
 
 /// Returns the author of a message or a schedule: the owner of the token, unless an admin names another one.

@@ -14,6 +14,9 @@ const QUEUE_RETRY: u64 = 5;
 /// The time after which a caller may repeat a call that a restart or a locked store refused, in seconds.
 const OUTAGE_RETRY: u64 = 2;
 
+/// The time after which a caller may repeat a message that could not be checked, in seconds.
+const CHECK_RETRY: u64 = 10;
+
 /// The stable code of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -61,6 +64,8 @@ pub enum ProblemCode {
     AgentUnavailable,
     /// The store cannot be used now.
     StoreUnavailable,
+    /// A check of the operator does not work now.
+    CheckUnavailable,
     /// The gateway shuts down.
     ShuttingDown,
     /// The disk of the gateway is full.
@@ -90,6 +95,7 @@ impl ProblemCode {
             | Self::TooManySubscribers
             | Self::AgentUnavailable
             | Self::StoreUnavailable
+            | Self::CheckUnavailable
             | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -118,6 +124,7 @@ impl ProblemCode {
             Self::TooManySubscribers => "Too many event streams",
             Self::AgentUnavailable => "The agent cannot run",
             Self::StoreUnavailable => "The store cannot be used now",
+            Self::CheckUnavailable => "A check of the message does not work now",
             Self::ShuttingDown => "The gateway is shutting down",
             Self::DiskFull => "The disk is full",
             Self::Internal => "Internal error",
@@ -252,6 +259,9 @@ impl From<GatewayError> for Problem {
             GatewayError::Invalid { field, problem } => Self::invalid(field, problem),
             GatewayError::Forbidden { reason } => Self::new(ProblemCode::Forbidden, reason),
             GatewayError::Agent(_) => Self::new(ProblemCode::AgentUnavailable, error.to_string()),
+            GatewayError::Unavailable { reason } => {
+                Self::new(ProblemCode::CheckUnavailable, reason).retry_after(CHECK_RETRY)
+            }
             GatewayError::ShuttingDown => {
                 Self::new(ProblemCode::ShuttingDown, error.to_string()).retry_after(OUTAGE_RETRY)
             }

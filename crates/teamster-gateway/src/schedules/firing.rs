@@ -1,16 +1,17 @@
 //! The task that fires due schedules.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
 use teamster_store::{
     Accepted, Conversation, Effects, FireOutcome, Json, MessageId, MessageMode, NewEvent, NewMessage, PageRequest,
-    Schedule, ScheduleFilter, ScheduleFiring, StoreError, Target, Timestamp, TurnId,
+    Schedule, ScheduleFilter, ScheduleFiring, ScheduleId, StoreError, Target, Timestamp, TurnId,
 };
 use uuid::Uuid;
 
 use super::body::{Missed, ScheduleBody};
-use super::plan::{Plan, plan};
+use super::plan::{Plan, is_on_time, plan};
 use crate::config::{ConversationSettings, Origin, resolve_message};
 use crate::engine::Gateway;
 use crate::error::GatewayError;
@@ -41,10 +42,14 @@ struct Details {
     by_agent: bool,
 }
 
+/// The schedules that could not fire at this time, although the gateway has tried it in time. They are late, not missed.
+type Delayed = HashMap<ScheduleId, Timestamp>;
+
 /// Fires due schedules until the gateway stops.
 pub(crate) async fn run(gateway: Gateway) {
+    let mut delayed = Delayed::new();
     loop {
-        let pause = match fire_due(&gateway).await {
+        let pause = match fire_due(&gateway, &mut delayed).await {
             Ok(pause) => pause,
             Err(error) => {
                 tracing::error!(%error, "schedules cannot be read");
@@ -60,14 +65,14 @@ pub(crate) async fn run(gateway: Gateway) {
 }
 
 /// Fires all due schedules, and returns the time until the next one.
-pub(super) async fn fire_due(gateway: &Gateway) -> Result<Duration, GatewayError> {
+async fn fire_due(gateway: &Gateway, delayed: &mut Delayed) -> Result<Duration, GatewayError> {
     let now = gateway.now();
     let mut request = PageRequest::first(PAGE);
     let mut pause = MAX_PAUSE;
     loop {
         let page = gateway.store().schedules(ScheduleFilter::default(), request).await?;
         for schedule in page.items {
-            pause = pause.min(fire_if_due(gateway, schedule, now).await);
+            pause = pause.min(fire_if_due(gateway, schedule, now, delayed).await);
         }
         let Some(next) = page.next else { return Ok(pause) };
         request = PageRequest { limit: PAGE, cursor: Some(next) };
@@ -75,23 +80,36 @@ pub(super) async fn fire_due(gateway: &Gateway) -> Result<Duration, GatewayError
 }
 
 /// Fires a schedule if it is due, and returns the time until it must be checked again.
-async fn fire_if_due(gateway: &Gateway, schedule: Schedule, now: Timestamp) -> Duration {
+async fn fire_if_due(gateway: &Gateway, schedule: Schedule, now: Timestamp, delayed: &mut Delayed) -> Duration {
     let Some(due) = schedule.next_at else { return MAX_PAUSE };
     if due > now {
         return until(due, now);
     }
     let id = schedule.id;
-    match fire(gateway, &schedule, due, now).await {
-        Ok(Some(next)) => until(next, now),
-        // It has no further time, or was deleted meanwhile.
-        Ok(None) | Err(GatewayError::Store(StoreError::NotFound { .. })) => MAX_PAUSE,
-        // It stays due: the queue of the chat is full.
-        Err(GatewayError::Store(StoreError::QueueFull { .. })) => RETRY,
-        Err(error) => {
-            tracing::error!(schedule = %id, %error, "a schedule cannot fire");
-            RETRY
+    let is_delayed = delayed.get(&id) == Some(&due);
+    let error = match fire(gateway, &schedule, due, now, is_delayed).await {
+        Ok(next) => {
+            delayed.remove(&id);
+            // It may have no further time.
+            return next.map_or(MAX_PAUSE, |next| until(next, now));
         }
+        // It was deleted meanwhile.
+        Err(GatewayError::Store(StoreError::NotFound { .. })) => {
+            delayed.remove(&id);
+            return MAX_PAUSE;
+        }
+        Err(error) => error,
+    };
+    if is_on_time(due, now) {
+        delayed.insert(id, due);
     }
+    // It stays due.
+    match error {
+        GatewayError::Store(StoreError::QueueFull { .. }) => {}
+        GatewayError::Unavailable { .. } => tracing::warn!(schedule = %id, %error, "a schedule waits for a hook"),
+        _ => tracing::error!(schedule = %id, %error, "a schedule cannot fire"),
+    }
+    RETRY
 }
 
 fn until(at: Timestamp, now: Timestamp) -> Duration {
@@ -104,6 +122,7 @@ async fn fire(
     schedule: &Schedule,
     due: Timestamp,
     now: Timestamp,
+    is_delayed: bool,
 ) -> Result<Option<Timestamp>, GatewayError> {
     let conversation = gateway.store().conversation(schedule.conversation, now).await?;
     let Some(conversation) = conversation else { return Ok(None) };
@@ -111,7 +130,7 @@ async fn fire(
         Ok(body) => body,
         Err(error) => return give_up(gateway, schedule, due, format!("its document is invalid: {error}")).await,
     };
-    let Plan { fires, next } = match plan(&body, due, now) {
+    let Plan { fires, next } = match plan(&body, due, if is_delayed { due } else { now }) {
         Ok(plan) => plan,
         Err(error) => return give_up(gateway, schedule, due, error.to_string()).await,
     };
@@ -132,6 +151,7 @@ async fn fire(
             }
         }
         Verdict::Reject(reason) => skip(schedule, due, next, reason, now)?,
+        Verdict::Unavailable(reason) => return Err(GatewayError::Unavailable { reason }),
     };
     settle(gateway, schedule, firing).await
 }

@@ -19,10 +19,15 @@ pub(super) struct Plan {
     pub(super) next: Option<Timestamp>,
 }
 
+/// Returns whether a due time counts as on time.
+pub(super) fn is_on_time(due: Timestamp, now: Timestamp) -> bool {
+    due >= before(now, ON_TIME)
+}
+
 /// Decides about a schedule that is due.
 pub(super) fn plan(body: &ScheduleBody, due: Timestamp, now: Timestamp) -> Result<Plan, ScheduleError> {
     let recent = before(now, ON_TIME);
-    if due >= recent {
+    if is_on_time(due, now) {
         return Ok(Plan { fires: true, next: next_time(body, due)? });
     }
     // Times that are not missed fire by themselves.

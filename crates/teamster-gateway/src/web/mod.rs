@@ -5,7 +5,7 @@
 //! | `files` | the files, with their types and hashes |
 //! | `serve` | their routes and headers |
 //!
-//! The files need no token: they are the same for everybody. The page calls the API with the cookie of a session.
+//! The files need no token: they are the same for all callers. The page calls the API with the cookie of a session.
 
 mod files;
 mod serve;

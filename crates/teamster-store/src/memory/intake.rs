@@ -7,13 +7,25 @@ use super::state::State;
 use crate::error::{Entity, Queue, Result, StoreError};
 use crate::ids::{ConversationId, Timestamp, TurnId};
 use crate::records::{
-    Accepted, AcceptedTurn, CancelOutcome, ChatAddress, EditOutcome, Effects, Message, MessageEdit, NewMessage,
-    Progress, QueueLimits, Target, Turn, TurnState, Usage,
+    Accepted, AcceptedTurn, CancelOutcome, ChatAddress, EditOutcome, Effects, IdempotencyKey, Message, MessageEdit,
+    NewMessage, Progress, QueueLimits, Target, Turn, TurnState, Usage,
 };
 use crate::store::IntakeStore;
 
 #[async_trait]
 impl IntakeStore for MemoryStore {
+    async fn known_message(
+        &self,
+        channel: String,
+        channel_ids: Vec<String>,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Option<Accepted>> {
+        self.with(|state| match state.by_idempotency_key(idempotency.as_ref())? {
+            Some(known) => Ok(Some(known)),
+            None => state.by_channel_ids(&channel, &channel_ids),
+        })
+    }
+
     async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted> {
         self.with(|state| state.accept(message, limits, now))
     }
@@ -92,16 +104,15 @@ impl IntakeStore for MemoryStore {
 
 impl State {
     pub(super) fn accept(&mut self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted> {
-        if let Some(known) = self.by_idempotency_key(&message)? {
+        if let Some(known) = self.by_idempotency_key(message.idempotency.as_ref())? {
             return Ok(known);
         }
         let address = match &message.target {
             Target::Existing(id) => self.room(*id)?.address.clone(),
             Target::Address(new) => new.address.clone(),
         };
-        let mut channel_ids = message.channel_ids.iter().map(|id| (address.channel.clone(), id.clone()));
-        if let Some(known) = channel_ids.find_map(|id| self.channel_ids.get(&id).copied()) {
-            return self.duplicate(known);
+        if let Some(known) = self.by_channel_ids(&address.channel, &message.channel_ids)? {
+            return Ok(known);
         }
         self.check_queues(&address, limits)?;
         if self.turns.iter().any(|(id, (_, turn))| *id == message.turn || turn.message.id == message.id) {
@@ -156,8 +167,14 @@ impl State {
         Ok(Accepted::New(AcceptedTurn { conversation, message: id, turn, seq }))
     }
 
-    fn by_idempotency_key(&self, message: &NewMessage) -> Result<Option<Accepted>> {
-        let Some(key) = &message.idempotency else { return Ok(None) };
+    fn by_channel_ids(&self, channel: &str, ids: &[String]) -> Result<Option<Accepted>> {
+        let mut keys = ids.iter().map(|id| (channel.to_owned(), id.clone()));
+        let known = keys.find_map(|key| self.channel_ids.get(&key).copied());
+        known.map(|turn| self.duplicate(turn)).transpose()
+    }
+
+    fn by_idempotency_key(&self, key: Option<&IdempotencyKey>) -> Result<Option<Accepted>> {
+        let Some(key) = key else { return Ok(None) };
         match self.idempotency.get(&(key.scope.clone(), key.key.clone())) {
             None => Ok(None),
             Some((hash, _)) if *hash != key.body_hash => Err(StoreError::IdempotencyMismatch { key: key.key.clone() }),

@@ -19,6 +19,19 @@ use crate::store::IntakeStore;
 
 #[async_trait]
 impl IntakeStore for SqliteStore {
+    async fn known_message(
+        &self,
+        channel: String,
+        channel_ids: Vec<String>,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Option<Accepted>> {
+        self.read(move |db| {
+            let known = idempotency.as_ref().map(|key| by_idempotency_key(db, key)).transpose()?.flatten();
+            known.map_or_else(|| by_channel_ids(db, &channel, &channel_ids), |known| Ok(Some(known)))
+        })
+        .await
+    }
+
     async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted> {
         self.write(move |db| accept(db, message, limits, now)).await
     }
@@ -98,11 +111,8 @@ pub(super) fn accept(db: &Connection, new: NewMessage, limits: QueueLimits, now:
         Target::Existing(id) => address_of(db, *id)?,
         Target::Address(target) => target.address.clone(),
     };
-    for id in &new.channel_ids {
-        let sql = "SELECT turn FROM channel_id WHERE channel = ?1 AND id = ?2";
-        if let Some(turn) = first(db, sql, [&address.channel, id], |row| row.get(0))? {
-            return duplicate(db, turn);
-        }
+    if let Some(known) = by_channel_ids(db, &address.channel, &new.channel_ids)? {
+        return Ok(known);
     }
     check_queues(db, &address, limits)?;
     let sql = "SELECT 1 FROM turn WHERE id = ?1 OR message = ?2";
@@ -174,6 +184,16 @@ fn by_idempotency_key(db: &Connection, key: &IdempotencyKey) -> Outcome<Option<A
         }
         Some((_, turn)) => duplicate(db, turn).map(Some),
     }
+}
+
+fn by_channel_ids(db: &Connection, channel: &str, ids: &[String]) -> Outcome<Option<Accepted>> {
+    for id in ids {
+        let sql = "SELECT turn FROM channel_id WHERE channel = ?1 AND id = ?2";
+        if let Some(turn) = first(db, sql, [channel, id], |row| row.get(0))? {
+            return duplicate(db, turn).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the first outcome of a message that was accepted before.

@@ -219,12 +219,14 @@ mod tests {
         let context = Context { path: Path::new(&path), busy_timeout: Duration::from_secs(5) };
         let db = connect_writer(context, Some(1 << 20), MIGRATIONS).unwrap();
         for round in [["a", "b", "c"], ["d", "e", "f"]] {
-            let (jobs, results): (Vec<_>, Vec<_>) = [insert(round[0], 10), insert(round[1], 2 << 20), insert(round[2], 10)].into_iter().unzip();
+            let (jobs, results): (Vec<_>, Vec<_>) =
+                [insert(round[0], 10), insert(round[1], 2 << 20), insert(round[2], 10)].into_iter().unzip();
             run_all(&db, jobs, context);
             let results: Vec<_> = results.into_iter().map(|result| result.blocking_recv().unwrap()).collect();
             assert!(matches!(results[..], [Ok(1), Err(StoreError::DiskFull { .. }), Ok(1)]), "{results:?}");
         }
-        let keys: String = db.query_row("SELECT group_concat(key, '') FROM channel_state", [], |row| row.get(0)).unwrap();
+        let keys: String =
+            db.query_row("SELECT group_concat(key, '') FROM channel_state", [], |row| row.get(0)).unwrap();
         assert_eq!(keys, "acdf");
     }
 }

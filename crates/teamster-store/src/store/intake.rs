@@ -4,11 +4,24 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 use crate::ids::{Timestamp, TurnId};
-use crate::records::{Accepted, CancelOutcome, EditOutcome, Effects, MessageEdit, NewMessage, QueueLimits, Turn};
+use crate::records::{
+    Accepted, CancelOutcome, EditOutcome, Effects, IdempotencyKey, MessageEdit, NewMessage, QueueLimits, Turn,
+};
 
 /// Accepts messages, and changes turns at a client's request.
 #[async_trait]
 pub trait IntakeStore: Send + Sync {
+    /// Returns the first outcome of a message that was accepted before, by its idempotency key or by one of its channel ids.
+    /// `None`: it is new.
+    ///
+    /// Fails with `IdempotencyMismatch` if the key was used with another body.
+    async fn known_message(
+        &self,
+        channel: String,
+        channel_ids: Vec<String>,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Option<Accepted>>;
+
     /// Accepts a message once: finds or creates the conversation, stores the message with its turn, and appends its event.
     ///
     /// A message whose idempotency key or channel id is known is a duplicate and changes nothing, also if a queue is full.

@@ -48,7 +48,9 @@ async fn a_finished_answer_survives_a_store_that_cannot_be_written_for_a_while()
     let wait = async {
         let failed = |samples: &std::collections::BTreeMap<String, f64>| {
             let errors = |operation| format!("teamster_store_write_errors_total{{operation=\"{operation}\"}}");
-            ["append", "finish"].iter().any(|operation| samples.get(&errors(operation)).is_some_and(|count| *count > 2.0))
+            ["append", "finish"]
+                .iter()
+                .any(|operation| samples.get(&errors(operation)).is_some_and(|count| *count > 2.0))
         };
         while !failed(&scrape(&metrics).await) {
             tokio::time::sleep(Duration::from_millis(5)).await;

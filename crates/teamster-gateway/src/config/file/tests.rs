@@ -99,15 +99,7 @@ fn the_offset_of_each_key_is_known() {
     }
 }
 
-#[test]
-fn a_table_sets_every_part_of_the_configuration() {
-    let directory = TempDir::new().unwrap();
-    for name in ["work/sub", "other"] {
-        fs::create_dir_all(directory.path().join(name)).unwrap();
-    }
-    fs::write(directory.path().join("house.md"), "Be brief.").unwrap();
-    let Serve { config, role, store } = built(
-        r#"
+const EVERY_PART: &str = r#"
         [serve]
         listen = "localhost:0"
         hosts = ["agents.example.org"]
@@ -140,10 +132,16 @@ fn a_table_sets_every_part_of_the_configuration() {
         daily_budget_usd = 2
         [[serve.rules]]
         reject = true
-        "#,
-        directory.path(),
-    )
-    .unwrap();
+"#;
+
+#[test]
+fn a_table_sets_every_part_of_the_configuration() {
+    let directory = TempDir::new().unwrap();
+    for name in ["work/sub", "other"] {
+        fs::create_dir_all(directory.path().join(name)).unwrap();
+    }
+    fs::write(directory.path().join("house.md"), "Be brief.").unwrap();
+    let Serve { config, role, store } = built(EVERY_PART, directory.path()).unwrap();
     let real = directory.path().canonicalize().unwrap();
     assert_eq!((config.listen.to_string().as_str(), role), ("127.0.0.1:0", Role::All));
     assert_eq!((config.data_dir.as_path(), store), (Path::new("/home/ada/gateway"), directory.path().join("store.db")));

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use teamster::event::{ErrorCode, Event, Failure, MessageId, RateLimit, RateLimitStatus, RunResult};
-use teamster::{Run, RunError, StampedEvent};
+use teamster::event::{ErrorCode, Event, MessageId, RateLimit, RateLimitStatus, RunResult};
+use teamster::{Run, StampedEvent};
 use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
+use super::failures::{failed, not_sent};
 use super::open_requests::OpenRequests;
 use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
@@ -34,8 +35,8 @@ pub(super) struct Attempt<'a> {
     /// `None` if the agent could not be started, or if the session is kept elsewhere.
     pub(super) open: Option<OpenSession>,
     run: Option<Run>,
-    /// The failure of an agent that could not be started.
-    refused: Option<RunError>,
+    /// The result of an agent that could not be started.
+    refused: Option<Box<RunResult>>,
     pub(super) number: u32,
     /// The session is one of an earlier turn or attempt.
     pub(super) resumed: bool,
@@ -118,11 +119,11 @@ impl<'a> Attempt<'a> {
                         attempt.live = LiveAnswer::start(&attempt.context.gateway, &attempt.context.recipient());
                         attempt.run = Some(run);
                     }
-                    Err(error) => attempt.refused = Some(send_failure(error)),
+                    Err(error) => attempt.refused = Some(Box::new(not_sent(error))),
                 }
                 attempt.open = Some(open);
             }
-            Err(error) => attempt.refused = Some(error),
+            Err(result) => attempt.refused = Some(result),
         }
         Ok(attempt)
     }
@@ -132,8 +133,8 @@ impl<'a> Attempt<'a> {
     /// # Errors
     /// This worker cannot record the end.
     pub(super) async fn drive(&mut self) -> Result<Outcome, TurnError> {
-        if let Some(error) = self.refused.take() {
-            return Ok(Outcome::Result(Box::new(refusal(&error))));
+        if let Some(result) = self.refused.take() {
+            return Ok(Outcome::Result(result));
         }
         loop {
             match self.next_input().await {
@@ -340,29 +341,4 @@ fn end_of_limit(limit: &RateLimit) -> Option<Timestamp> {
     }
     let time: jiff::Timestamp = limit.resets_at.as_ref()?.as_str().parse().ok()?;
     Some(Timestamp::from_millis(time.as_millisecond()))
-}
-
-fn send_failure(error: teamster::SendError) -> RunError {
-    match error {
-        teamster::SendError::Prompt(error) => RunError::Request(error),
-        _ => RunError::QueueFull { limit: 0 },
-    }
-}
-
-/// Returns the result of an attempt whose agent could not be started.
-fn refusal(error: &RunError) -> RunResult {
-    let code = match error {
-        RunError::QueueFull { .. } => ErrorCode::QueueFull,
-        _ => ErrorCode::InvalidRequest,
-    };
-    failed(code, &with_keys(&error.to_string()))
-}
-
-/// Returns the result of a run that has failed like this.
-pub(super) fn failed(code: ErrorCode, message: &str) -> RunResult {
-    let mut result = RunResult::default();
-    result.is_error = true;
-    result.error_code = Some(code.clone());
-    result.error = Some(Box::new(Failure::new(code, message)));
-    result
 }

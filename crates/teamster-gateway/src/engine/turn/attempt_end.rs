@@ -1,18 +1,19 @@
 //! The end of an attempt: what follows is decided first, and recorded in one transaction.
 
-use teamster::event::{Done, ErrorCode, Event, Retract, RunResult};
+use teamster::event::{Done, ErrorCode, Event, Retract, RunResult, SessionId};
 use teamster_store::{
     AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange,
     Usage, UsageEntry,
 };
 
-use super::attempt::{Attempt, Outcome, failed};
+use super::attempt::{Attempt, Outcome};
 use super::context::TurnError;
+use super::failures::failed;
 use super::opening::micros;
 use crate::channels::deliveries;
 use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
-use crate::event::{GatewayEvent, TurnEnd, rfc3339};
-use crate::hooks::HookEvent;
+use crate::engine::ending::{TurnAnswer, TurnEnding};
+use crate::event::{GatewayEvent, rfc3339};
 use crate::telemetry::spans;
 
 /// The code of a turn that was interrupted after it had an effect.
@@ -71,53 +72,17 @@ impl Attempt<'_> {
             events.push(run_event(turn, at, "error", &Event::Error(error.clone()))?);
         }
         events.push(run_event(turn, at, "done", &Event::Done(Box::new(Done::new(result.clone()))))?);
-        let text = result.error.as_ref().map(|error| error.message.as_str().to_owned());
-        let end = match state {
-            EndState::Done => TurnEnd::Done,
-            EndState::Failed => TurnEnd::Failed,
-            EndState::Aborted => TurnEnd::Aborted,
-        };
-        let finished = GatewayEvent::TurnFinished { state: end, error_code: code.clone(), error: text.clone() };
-        let finished = self.context.shared().event(&finished, Some(turn))?;
-        let answer = self.final_deliveries(state, result, code.as_deref(), text.as_deref())?;
+        let error = result.error.as_ref().map(|error| error.message.as_str());
+        let ending = TurnEnding { state, code: code.as_deref(), error };
+        let finished = self.context.shared().event(&ending.event(), Some(turn))?;
+        let session = result.session_id.as_ref().map(SessionId::as_str);
+        let answer = TurnAnswer { text: result.final_text.as_str(), session };
+        let answer = ending.deliveries(&self.context.recipient(), answer, "aborted")?;
         let mut attempt = self.attempt_end(result, events, vec![finished], answer)?;
         if code.as_deref() == Some(INTERRUPTED) {
             attempt.session = SessionChange::Clear { agent: self.agent.clone() };
         }
-        let finish = Finish { state, result: Some(Json::of(result)?), error_code: code.clone(), attempt };
-        self.context.finish(finish).await?;
-        self.context.shared().hooks.notify(HookEvent::TurnFinished {
-            conversation_id: self.context.claim.conversation.id.to_string(),
-            turn_id: turn.to_string(),
-            state: match state {
-                EndState::Done => "done",
-                EndState::Failed => "failed",
-                EndState::Aborted => "aborted",
-            }
-            .to_owned(),
-            error_code: code,
-        });
-        Ok(())
-    }
-
-    fn final_deliveries(
-        &self,
-        state: EndState,
-        result: &RunResult,
-        code: Option<&str>,
-        error: Option<&str>,
-    ) -> Result<Vec<NewDelivery>, TurnError> {
-        let to = self.context.recipient();
-        Ok(match state {
-            EndState::Done => {
-                let session = result.session_id.as_ref().map(teamster::event::SessionId::as_str);
-                deliveries::answer(&to, result.final_text.as_str(), session)?
-            }
-            EndState::Aborted => deliveries::notice(&to, "aborted", "Stopped.")?,
-            EndState::Failed => {
-                deliveries::failure(&to, error.unwrap_or("The agent failed."), code.unwrap_or("PROTOCOL"))?
-            }
-        })
+        self.context.finish(Finish { state, result: Some(Json::of(result)?), error_code: code, attempt }).await
     }
 
     async fn record_retry(&mut self, after: &AfterAttempt, result: &RunResult) -> Result<(), TurnError> {

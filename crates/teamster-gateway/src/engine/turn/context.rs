@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channels::deliveries::{self, Recipient};
 use crate::config::{API, Origin};
+use crate::engine::ending::finished;
 use crate::engine::gateway::{Gateway, Shared};
 use crate::engine::intake::is_by_api;
 use crate::engine::running::TurnCommand;
@@ -137,6 +138,7 @@ impl TurnContext {
         self.persist(|| shared.store.finish(self.lease(), finish.clone(), shared.clock.now())).await?;
         failpoint!("finish.after");
         spans::turn_ended(&self.span, state, code.as_deref());
+        shared.hooks.notify(finished(conversation, self.claim.turn.id, state, code));
         self.gateway.announce_growth(conversation);
         Ok(())
     }

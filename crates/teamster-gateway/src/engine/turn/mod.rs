@@ -5,6 +5,7 @@
 mod attempt;
 mod attempt_end;
 mod context;
+mod failures;
 mod open_requests;
 mod opening;
 mod permission_requests;
@@ -12,28 +13,35 @@ mod steered;
 mod steering;
 
 use teamster_store::{
-    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Message, NewDelivery, NewEvent, PermissionOutcome, Progress,
+    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Json, Message, NewDelivery, NewEvent, PermissionOutcome, Progress,
     SessionChange,
 };
 use tracing::Instrument as _;
 
 use self::attempt::Attempt;
 pub(super) use self::context::{TurnContext, TurnError};
+use self::failures::failed;
 use self::opening::Continuation;
 use super::decisions::{ClaimFacts, TurnStart, turn_start};
+use super::ending::{TurnAnswer, TurnEnding};
 use super::history::{PastAttempts, past_attempts};
 use super::intake::is_by_api;
-use crate::channels::deliveries;
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve_message};
-use crate::event::{GatewayEvent, TurnEnd};
 use crate::telemetry::spans;
 
 /// Runs a claimed turn. On an error the lease expires, and the turn is claimed again.
 pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     context.close_abandoned_requests().await?;
-    let Some(settings) = context.settings()? else {
-        let reason = "a rule of the operator does not permit this message any more";
-        return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
+    let settings = match context.settings() {
+        Ok(Some(settings)) => settings,
+        Ok(None) => {
+            let reason = "a rule of the operator does not permit this message any more";
+            return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
+        }
+        Err(error) => {
+            let reason = format!("the stored settings of the conversation cannot be read: {error}");
+            return context.end_without_attempt(EndState::Failed, "INVALID_REQUEST", &reason).await;
+        }
     };
     let past = context.past_attempts().await?;
     let (claim, shared) = (&context.claim, context.shared());
@@ -140,14 +148,12 @@ impl TurnContext {
 
     /// Ends the turn before an agent was started.
     async fn end_without_attempt(&self, state: EndState, code: &str, reason: &str) -> Result<(), TurnError> {
-        let end = if state == EndState::Aborted { TurnEnd::Aborted } else { TurnEnd::Failed };
-        let event =
-            GatewayEvent::TurnFinished { state: end, error_code: Some(code.into()), error: Some(reason.into()) };
-        let events = vec![self.shared().event(&event, Some(self.claim.turn.id))?];
-        let deliveries = deliveries::failure(&self.recipient(), reason, code)?;
+        let ending = TurnEnding { state, code: Some(code), error: Some(reason) };
+        let events = vec![self.shared().event(&ending.event(), Some(self.claim.turn.id))?];
+        let deliveries = ending.deliveries(&self.recipient(), TurnAnswer::default(), "aborted")?;
         let finish = Finish {
             state,
-            result: None,
+            result: Some(Json::of(&failed(code.into(), reason))?),
             error_code: Some(code.to_owned()),
             attempt: attempt_end_without_session(events, deliveries),
         };

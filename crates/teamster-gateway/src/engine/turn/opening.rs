@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use teamster::event::SessionId;
+use teamster::RunRequest;
+use teamster::event::{ErrorCode, RunResult, SessionId};
 use teamster::request::{Attachment, Conversation, Prompt};
-use teamster::{RunError, RunRequest};
 use teamster_store::{BudgetDecision, BudgetLimit, Seq, Timestamp};
 
 use super::context::{TurnContext, TurnError};
+use super::failures::{failed, refused};
 use crate::config::TurnSettings;
 use crate::config::cost::without_cost;
 use crate::engine::history::{History, Span, history, primed};
 use crate::engine::intake::MessageDetails;
 use crate::engine::sessions::OpenSession;
-use crate::error::GatewayError;
 use crate::instructions::Placeholders;
 use crate::session_request::{Omission, fit, is_supported, session_request};
 use crate::tools::SessionTools;
@@ -70,12 +70,15 @@ impl TurnContext {
         &self,
         settings: TurnSettings,
         continued: Option<&Continuation>,
-    ) -> Result<Result<Opened, RunError>, TurnError> {
+    ) -> Result<Result<Opened, Box<RunResult>>, TurnError> {
         let shared = self.shared();
         let claim = &self.claim;
         // A session that differs in the time only is the same.
         let timeless = self.instructions(&settings, Timestamp::default());
-        let mut prompt = self.prompt(continued.is_some()).await?;
+        let mut prompt = match self.prompt(continued.is_some()).await {
+            Ok(prompt) => prompt,
+            Err(problem) => return Ok(Err(Box::new(failed(ErrorCode::InvalidRequest, &problem)))),
+        };
         let conversation = claim.conversation.id;
         if let Some(open) = shared.sessions.take(conversation, claim.lease.epoch, &settings, &timeless) {
             return Ok(Ok(Opened { open, prompt, resumed: true, loss: None }));
@@ -94,7 +97,7 @@ impl TurnContext {
         let (request, tools) = self.offer_tools(&settings.agent, request);
         let session = match shared.runtime.open(&settings.agent, request) {
             Ok(session) => Arc::new(session),
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Err(Box::new(refused(&error)))),
         };
         let open = OpenSession { session, tools, settings, instructions: timeless };
         let resumed = resumed.is_some();
@@ -155,7 +158,7 @@ impl TurnContext {
         self.shared().instructions.render(&settings.instructions, &placeholders)
     }
 
-    async fn prompt(&self, continues: bool) -> Result<Prompt, TurnError> {
+    async fn prompt(&self, continues: bool) -> Result<Prompt, String> {
         let turn = &self.claim.turn;
         if continues {
             return Ok(Prompt::from(CONTINUE).named(turn.id.to_string()));
@@ -192,12 +195,13 @@ impl TurnContext {
     }
 }
 
-/// Returns the prompt of a turn's message.
+/// Returns the prompt of a turn's message, or what is wrong with the message.
 pub(super) async fn message_prompt(
     shared: &crate::engine::gateway::Shared,
     turn: &teamster_store::Turn,
-) -> Result<Prompt, TurnError> {
-    let details: MessageDetails = turn.message.details.to()?;
+) -> Result<Prompt, String> {
+    let details: MessageDetails =
+        turn.message.details.to().map_err(|error| format!("the stored message cannot be read: {error}"))?;
     let text = if turn.message.text.trim().is_empty() { "See the attached files." } else { &turn.message.text };
     let mut prompt = Prompt::from(text).named(turn.id.to_string());
     if details.by_agent {
@@ -205,7 +209,7 @@ pub(super) async fn message_prompt(
     }
     for attachment in details.attachments {
         let data = shared.attachments.get(&attachment.hash).await.map_err(|error| {
-            GatewayError::Agent(format!("the attachment {:?} cannot be read: {error}", attachment.name))
+            format!("the attachment {:?} cannot be read: {error}; send the message again with it", attachment.name)
         })?;
         prompt.attachments.push(Attachment::Data { name: attachment.name, data });
     }

@@ -155,3 +155,15 @@ async fn one_author_does_not_fill_the_queue_of_all() {
     let other = world.as_caller("bob", &[Scope::Send, Scope::Read]);
     other.message(&other.conversation().await, "hi").await;
 }
+
+#[tokio::test]
+async fn a_repeated_message_is_the_same_although_its_file_is_gone() {
+    let world = World::memory(|_| {});
+    let id = world.conversation().await;
+    let hash = world.gateway.attachments().put(b"content".to_vec()).await.unwrap();
+    let body = json!({ "text": "see", "attachments": [{ "hash": hash, "name": "a.txt" }] });
+    let first = send(&world, &id, body.clone(), "k").await;
+    first.json(StatusCode::ACCEPTED);
+    std::fs::remove_dir_all(world.gateway.config().data_dir.join("files")).unwrap();
+    assert_eq!(send(&world, &id, body, "k").await.bytes, first.bytes);
+}

@@ -24,6 +24,11 @@ async fn with_schedule(body: &ScheduleBody) -> (TestGateway, ConversationId) {
     (test, conversation)
 }
 
+/// Fires what is due, as after a start.
+async fn fire_due(gateway: &Gateway) -> Result<Duration, GatewayError> {
+    super::fire_due(gateway, &mut Delayed::new()).await
+}
+
 async fn next_at(test: &TestGateway) -> Option<Timestamp> {
     test.gateway.store().schedule(id(1)).await.unwrap().and_then(|schedule| schedule.next_at)
 }
@@ -114,6 +119,41 @@ async fn a_full_queue_delays_a_schedule_and_does_not_lose_it() {
     test.gateway.abort_turn(turn).await.unwrap();
     fire_due(&test.gateway).await.unwrap();
     assert_eq!(test.events(conversation, "turn_queued").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_schedule_waits_for_a_full_queue_and_for_a_hook_however_long_that_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    let hook = HookConfig {
+        name: "check".to_owned(),
+        events: vec![HookEventKind::MessageAccepted],
+        command: ["sh", "-c", "test -e works"].map(str::to_owned).to_vec(),
+        directory: Some(directory.path().to_owned()),
+        on_failure: crate::hooks::OnFailure::Closed,
+        ..HookConfig::default()
+    };
+    std::fs::write(directory.path().join("works"), "").unwrap();
+    let test = TestGateway::new(|config| {
+        config.hooks = vec![hook];
+        config.limits.queue_per_chat = 1;
+    });
+    let conversation = test.conversation(chat("garden")).await;
+    let turn = test.turn(conversation, "first").await;
+    let once = ScheduleBody { cron: None, at: Some("2026-01-01T01:00".to_owned()), missed: Missed::Skip, ..body("") };
+    create(&test.gateway, conversation, id(1), &once).await.unwrap();
+    test.advance(Duration::from_hours(1));
+    let mut delayed = Delayed::new();
+    assert_eq!(super::fire_due(&test.gateway, &mut delayed).await.unwrap(), RETRY);
+    test.gateway.abort_turn(turn).await.unwrap();
+    std::fs::remove_file(directory.path().join("works")).unwrap();
+    for _ in 0..3 {
+        test.advance(Duration::from_hours(1));
+        assert_eq!(super::fire_due(&test.gateway, &mut delayed).await.unwrap(), RETRY);
+    }
+    std::fs::write(directory.path().join("works"), "").unwrap();
+    super::fire_due(&test.gateway, &mut delayed).await.unwrap();
+    assert_eq!(test.events(conversation, "turn_queued").await.len(), 2);
+    assert_eq!(test.events(conversation, "schedule_skipped").await.len(), 0);
 }
 
 #[tokio::test]

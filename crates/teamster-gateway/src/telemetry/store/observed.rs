@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use teamster_store::{
     Accepted, BudgetDecision, BudgetLimit, CancelOutcome, Claim, ClaimRequest, ClaimedDelivery, Day, Delivery,
     DeliveryClaim, DeliveryFilter, DeliveryId, DeliveryLease, DeliveryStep, DeliveryStore, EditOutcome, Effects,
-    EndState, Finish, FireOutcome, HandBack, IntakeStore, JoinedOutcome, Lease, MessageEdit, NewDelivery, NewMessage,
-    NewSchedule, Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule, ScheduleFilter, ScheduleFiring,
-    ScheduleId, ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
+    EndState, Finish, FireOutcome, HandBack, IdempotencyKey, IntakeStore, JoinedOutcome, Lease, MessageEdit, NewDelivery, NewMessage, NewSchedule,
+    Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule, ScheduleFilter, ScheduleFiring, ScheduleId,
+    ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
 };
 
 use super::MeasuredStore;
@@ -18,6 +18,15 @@ impl IntakeStore for MeasuredStore {
     // The engine counts accepted messages: it knows their channel.
     async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted> {
         self.timed("accept", self.inner.accept(message, limits, now)).await
+    }
+
+    async fn known_message(
+        &self,
+        channel: String,
+        channel_ids: Vec<String>,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Option<Accepted>> {
+        self.inner.known_message(channel, channel_ids, idempotency).await
     }
 
     async fn edit_message(&self, edit: MessageEdit, now: Timestamp) -> Result<EditOutcome> {

@@ -184,6 +184,8 @@ impl Driver {
         new.idempotency = third.is_multiple_of(4).then(|| key(&format!("k-{}", first % 4), second % 2));
         new.mode = if third.is_multiple_of(2) { MessageMode::Queue } else { MessageMode::Steer };
         let limits = QueueLimits { chat: 4, total: 7 };
+        let channel = "webhook".to_owned();
+        both!(self, known_message(channel, new.channel_ids, new.idempotency));
         let accepted = both!(self, accept(new, limits, self.now));
         self.learn(accepted);
     }
