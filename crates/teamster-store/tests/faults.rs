@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use teamster_store::{
-    Accepted, AccessStore as _, ChatAddress, ConversationFilter, ConversationId, ConversationStore as _, Fork, IntakeStore as _, Json, LogStore as _,
-    MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry, NewConversation, NewEvent, NewMessage, PageRequest, QueueLimits,
-    SqliteOptions, SqliteStore, StoreError, Target, Timestamp, TurnId,
+    Accepted, AccessStore as _, ChatAddress, ConversationFilter, ConversationId, ConversationStore as _, Fork,
+    IntakeStore as _, Json, LogStore as _, MaintenanceStore as _, MessageId, MessageMode, NewAuditEntry,
+    NewConversation, NewEvent, NewMessage, PageRequest, QueueLimits, SqliteOptions, SqliteStore, StoreError, Target,
+    Timestamp, TurnId,
 };
 use uuid::Uuid;
 

@@ -148,9 +148,7 @@ impl Gateway {
             MessageTarget::Address(address) => address.channel.as_str(),
             MessageTarget::Conversation(_) => "http",
         };
-        if let Some(known) =
-            self.accepted_before(channel, &message.channel_ids, message.idempotency.as_ref()).await?
-        {
+        if let Some(known) = self.accepted_before(channel, &message.channel_ids, message.idempotency.as_ref()).await? {
             return Ok(known);
         }
         if shared.stop.is_cancelled() {

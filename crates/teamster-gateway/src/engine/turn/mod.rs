@@ -13,8 +13,8 @@ mod steered;
 mod steering;
 
 use teamster_store::{
-    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Json, Message, NewDelivery, NewEvent, PermissionOutcome, Progress,
-    SessionChange,
+    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Json, Message, NewDelivery, NewEvent, PermissionOutcome,
+    Progress, SessionChange,
 };
 use tracing::Instrument as _;
 

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use teamster_store::{
     Accepted, BudgetDecision, BudgetLimit, CancelOutcome, Claim, ClaimRequest, ClaimedDelivery, Day, Delivery,
     DeliveryClaim, DeliveryFilter, DeliveryId, DeliveryLease, DeliveryStep, DeliveryStore, EditOutcome, Effects,
-    EndState, Finish, FireOutcome, HandBack, IdempotencyKey, IntakeStore, JoinedOutcome, Lease, MessageEdit, NewDelivery, NewMessage, NewSchedule,
-    Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule, ScheduleFilter, ScheduleFiring, ScheduleId,
-    ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
+    EndState, Finish, FireOutcome, HandBack, IdempotencyKey, IntakeStore, JoinedOutcome, Lease, MessageEdit,
+    NewDelivery, NewMessage, NewSchedule, Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule,
+    ScheduleFilter, ScheduleFiring, ScheduleId, ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
 };
 
 use super::MeasuredStore;
