@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use teamster_channel::{Operation, SendOutcome};
-use teamster_store::Timestamp;
+use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
 
 /// The longest wait that a service can demand. A longer one is a mistake.
-const MAX_DEMAND: Duration = Duration::from_hours(24);
+const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
 
 /// The beginning of the error of a delivery whose outcome is unknown. A caller that queues it again wants it to be sent.
 pub(super) const UNKNOWN: &str = "it is unknown whether the service has this message: ";

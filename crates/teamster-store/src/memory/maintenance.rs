@@ -129,7 +129,7 @@ impl MaintenanceStore for MemoryStore {
             let waits = |state: DeliveryState| matches!(state, DeliveryState::Pending | DeliveryState::Sending);
             let deliveries =
                 |is: fn(DeliveryState) -> bool| state.deliveries.values().filter(|one| is(one.delivery.state)).count();
-            let ready = rooms().filter_map(|(id, room)| state.ready_at(*id, room)).filter(|at| *at <= now);
+            let ready = rooms().filter_map(|(id, room)| state.ready_at(*id, room, now)).filter(|at| *at <= now);
             let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
             Ok(StoreStatus {
                 conversations: count(state.conversations.len()),

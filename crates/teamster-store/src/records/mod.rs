@@ -15,10 +15,7 @@ pub use access::{AuditEntry, NewAuditEntry, Token};
 pub use conversation::{
     ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, NewConversation, Session,
 };
-pub use delivery::{
-    ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
-    NewDelivery, PartState,
-};
+pub use delivery::{ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, LONGEST_DELIVERY_DELAY, NewDelivery, PartState};
 pub use message::{
     Accepted, AcceptedTurn, EditOutcome, IdempotencyKey, Message, MessageEdit, MessageMode, NewMessage, QueueLimits,
     Target,
@@ -34,4 +31,4 @@ pub use usage::{
     BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,
     UsageRow,
 };
-pub use work::{AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Renewal, SessionChange};
+pub use work::{AttemptEnd, Claim, ClaimRequest, Finish, HandBack, HandBackKind, JoinedOutcome, LONGEST_RETRY_DELAY, Lease, Renewal, SessionChange};

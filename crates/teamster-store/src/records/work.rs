@@ -9,6 +9,10 @@ use super::turn::{EndState, Turn};
 use super::usage::UsageEntry;
 use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, TurnId, WorkerId};
 
+/// The longest time that a turn waits for its next attempt. A turn that would wait longer has its time from a clock that was
+/// wrong, and can be claimed at once. Pauses have no limit.
+pub const LONGEST_RETRY_DELAY: Duration = Duration::from_mins(10);
+
 /// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
