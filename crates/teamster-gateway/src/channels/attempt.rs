@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use teamster_channel::{Channel, Content, Operation, Pace};
 use teamster_store::{
-    ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, Effects, PartState, StoreError,
+    ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, Effects,
+    PartState, StoreError,
 };
 
 use tokio_util::sync::CancellationToken;
@@ -96,6 +97,10 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
         delay: delay(settings, delivery.attempts),
         now: context.gateway.now(),
     };
+    let was_started = delivery.parts.iter().any(|part| part.state == PartState::Started);
+    if let Some(next) = attempt.given_up(was_started) {
+        return Ok(Some(next));
+    }
     let bytes = match load(context, &body.content, capabilities.max_file_bytes, attempt).await {
         Ok(bytes) => bytes,
         Err(next) => return Ok(Some(next)),
@@ -141,12 +146,21 @@ async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -
     let (Some(key), Some(turn)) = (&body.replaces, delivery.turn) else { return Ok(None) };
     let filter = DeliveryFilter { turn: Some(turn), ..DeliveryFilter::default() };
     let others = super::pages::all_deliveries(context.gateway.store(), filter).await?;
-    let first_id = |of: &Delivery| match of.parts.first().map(|part| part.state.clone()) {
+    let sent_id = |part: Option<&DeliveryPart>| match part.map(|part| part.state.clone()) {
         Some(PartState::Sent(id)) => id,
         _ => None,
     };
+    let first_id = |of: &Delivery| sent_id(of.parts.first());
     let replaced = others.iter().find(|other| other.key == *key);
-    let Some(id) = replaced.and_then(first_id) else { return Ok(None) };
+    let found = match body.content {
+        // The buttons of a prompt are in its last part. Before that is sent, there is nothing to close.
+        Content::PromptClosed { .. } => {
+            let complete = replaced.filter(|prompt| prompt.state == DeliveryState::Sent);
+            complete.and_then(|prompt| sent_id(prompt.parts.last()))
+        }
+        _ => replaced.and_then(first_id),
+    };
+    let Some(id) = found else { return Ok(None) };
     let is_taken = others
         .iter()
         .any(|other| other.key != *key && other.id != delivery.id && first_id(other).as_ref() == Some(&id));

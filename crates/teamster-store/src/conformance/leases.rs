@@ -71,7 +71,7 @@ async fn a_worker_and_a_chat_have_limits(world: &mut World) {
     }
     let (conversation, id, turn) = (world.id(), world.id(), world.id());
     let thread = super::records::place(conversation, "a", "thread");
-    let thread = super::records::message(crate::records::Target::Address(thread), id, turn, world.now());
+    let thread = super::records::message(Target::Address(thread), id, turn, world.now());
     world.accept(thread).await;
     let request = ClaimRequest { max_running_per_chat: 1, max_running: 2, ..World::request("w") };
     let first = world.store().claim(request.clone(), world.now()).await.unwrap().unwrap();
@@ -261,7 +261,7 @@ async fn a_turn_that_waits_for_a_person_does_not_block_its_chat(world: &mut Worl
     for thread in ["1", "2", "3"] {
         let mut message = world.message("a");
         let Target::Address(new) = &mut message.target else { unreachable!() };
-        new.address.thread = thread.to_owned();
+        thread.clone_into(&mut new.address.thread);
         world.accept(message).await;
     }
     let request = || ClaimRequest { max_running_per_chat: 1, ..World::request("w") };

@@ -85,6 +85,7 @@ impl DeliveryStore for MemoryStore {
                 });
             }
             delivery.state = DeliveryState::Pending;
+            delivery.attempts = 0;
             delivery.not_before = now;
             delivery.ended_at = None;
             Ok(delivery.clone())
@@ -171,6 +172,12 @@ impl QueuedDelivery {
                 delivery.state = DeliveryState::Pending;
                 delivery.not_before = at;
                 delivery.error = Some(error);
+                self.held = None;
+            }
+            DeliveryStep::Postpone(at) => {
+                delivery.state = DeliveryState::Pending;
+                delivery.not_before = at;
+                delivery.attempts = delivery.attempts.saturating_sub(1);
                 self.held = None;
             }
             DeliveryStep::Failed(error) => self.end(DeliveryState::Failed, Some(error), now),

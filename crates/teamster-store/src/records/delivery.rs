@@ -140,6 +140,8 @@ pub enum DeliveryStep {
     Sent,
     /// The delivery has failed and is sent again at this time or later.
     Retry(Timestamp, String),
+    /// The service was not called. The delivery is sent at this time or later, and the attempt does not count.
+    Postpone(Timestamp),
     /// The delivery is given up.
     Failed(String),
     /// The outcome is unknown, and the service cannot be asked.

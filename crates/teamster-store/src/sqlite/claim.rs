@@ -67,7 +67,7 @@ fn candidate(
     let affinity = i64::try_from(request.affinity.as_millis()).unwrap_or(i64::MAX);
     let sql = "SELECT key, id, running_turn FROM conversation AS c
         WHERE (ready_at <= :now
-                OR (ready_at > :latest AND worker IS NULL AND coalesce(paused_until, 0) <= :now))
+                OR (ready_at > :latest AND worker IS NULL AND (paused_until IS NULL OR paused_until <= :now)))
             AND (SELECT count(*) FROM conversation AS other
                 WHERE other.channel = c.channel AND other.chat = c.chat AND other.lease_until > :now
                     AND NOT EXISTS (SELECT 1 FROM turn JOIN permission ON permission.turn = turn.key

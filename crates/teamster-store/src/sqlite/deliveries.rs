@@ -49,7 +49,8 @@ impl DeliveryStore for SqliteStore {
                 let (id, state, required) = (id.to_string(), delivery.state.name(), "failed or unknown");
                 return Err(StoreError::WrongState { entity: Entity::Delivery, id, state, required }.into());
             }
-            let sql = "UPDATE delivery SET state = 0, not_before = ?2, ready_at = ?2, ended_at = NULL WHERE key = ?1";
+            let sql = "UPDATE delivery SET state = 0, attempts = 0, not_before = ?2, ready_at = ?2, ended_at = NULL
+                WHERE key = ?1";
             run(db, sql, params![key, now])?;
             Ok(find_delivery(db, id)?.1)
         })
