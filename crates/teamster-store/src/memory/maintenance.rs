@@ -170,7 +170,11 @@ impl State {
                     room.events.remove(&seq);
                     room.oldest_seq = seq.next();
                 }
-                self.feed.retain(|_, event| *event != (id, seq));
+                let position = self.feed.iter().find(|(_, event)| **event == (id, seq)).map(|(position, _)| *position);
+                if let Some(position) = position {
+                    self.feed.remove(&position);
+                    self.pruned_position = self.pruned_position.max(position);
+                }
                 pruned += 1;
             }
         }

@@ -36,6 +36,8 @@ pub(super) struct State {
     /// The conversation and number of each event, by position.
     pub(super) feed: BTreeMap<Key, (ConversationId, Seq)>,
     pub(super) last_position: Key,
+    /// The last position that retention has deleted.
+    pub(super) pruned_position: Key,
 }
 
 /// A conversation with what belongs to it.
