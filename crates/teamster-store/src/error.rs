@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ids::{ConversationId, DeliveryId, Epoch, Seq};
+use crate::ids::{ConversationId, DeliveryId, Epoch, FeedCursor, Seq};
 
 /// Why a fork is refused.
 pub(crate) const TOO_LARGE_FORK: &str =
@@ -71,6 +71,12 @@ pub enum StoreError {
     EventsPruned {
         /// The oldest event that can be read.
         oldest: Seq,
+    },
+    /// Retention has deleted events of the feed that the reader does not have.
+    #[error("events after this position are deleted; to continue without them, read after {}", resume.as_str())]
+    FeedPruned {
+        /// The same position, with which the reader accepts the gap.
+        resume: FeedCursor,
     },
     /// The operation is not possible while a turn of the conversation runs.
     #[error("a turn of conversation {conversation} is running; abort it first")]

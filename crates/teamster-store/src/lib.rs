@@ -41,6 +41,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod feed_position;
 mod ids;
 mod memory;
 mod records;

@@ -1,11 +1,13 @@
 //! One attempt at a delivery.
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use teamster_channel::{Content, Operation};
-use teamster_store::{ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryStep, PartState, StoreError};
+use teamster_store::{
+    ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, PartState,
+    StoreError,
+};
 
 use super::body::Body;
 use super::context::Context;
@@ -72,6 +74,10 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
         delay: delay(settings, delivery.attempts),
         now: context.gateway.now(),
     };
+    let was_started = delivery.parts.iter().any(|part| part.state == PartState::Started);
+    if let Some(next) = attempt.given_up(was_started) {
+        return Ok(Some(next));
+    }
     let bytes = match load(context, &body.content, capabilities.max_file_bytes, attempt).await {
         Ok(bytes) => bytes,
         Err(next) => return Ok(Some(next)),
@@ -117,7 +123,7 @@ async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -
     let (Some(key), Some(turn)) = (&body.replaces, delivery.turn) else { return Ok(None) };
     let filter = DeliveryFilter { turn: Some(turn), ..DeliveryFilter::default() };
     let others = super::pages::all_deliveries(context.gateway.store(), filter).await?;
-    let first_id = |of: &Delivery| match of.parts.first().map(|part| part.state.clone()) {
+    let sent_id = |part: Option<&DeliveryPart>| match part.map(|part| part.state.clone()) {
         Some(PartState::Sent(id)) => id,
         _ => None,
     };
@@ -127,7 +133,14 @@ async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -
     if context.channel.capabilities().edit_window.is_some_and(|window| age >= window) {
         return Ok(None);
     }
-    let Some(id) = first_id(replaced) else { return Ok(None) };
+    let first_id = |of: &Delivery| sent_id(of.parts.first());
+    let found = match body.content {
+        // The buttons of a prompt are in its last part. Before that is sent, there is nothing to close.
+        Content::PromptClosed { .. } if replaced.state != DeliveryState::Sent => None,
+        Content::PromptClosed { .. } => sent_id(replaced.parts.last()),
+        _ => first_id(replaced),
+    };
+    let Some(id) = found else { return Ok(None) };
     let is_taken = others
         .iter()
         .any(|other| other.key != *key && other.id != delivery.id && first_id(other).as_ref() == Some(&id));

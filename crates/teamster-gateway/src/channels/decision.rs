@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use teamster_channel::{Operation, SendOutcome};
-use teamster_store::Timestamp;
+use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
 
 /// The longest wait that a service can demand. A longer one is a mistake.
-const MAX_DEMAND: Duration = Duration::from_hours(24);
+const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
 
 /// The beginning of the error of a delivery whose outcome is unknown. A caller that queues it again wants it to be sent.
 pub(super) const UNKNOWN: &str = "it is unknown whether the service has this message: ";
@@ -19,6 +19,8 @@ pub(super) const UNKNOWN: &str = "it is unknown whether the service has this mes
 pub(super) enum Next {
     /// It is sent again at this time.
     Retry(Timestamp, String),
+    /// The service was not called. It is sent at this time, and the attempt does not count.
+    Postpone(Timestamp),
     /// It is given up.
     Failed(String),
     /// Its outcome is unknown, and it is given up.
@@ -39,6 +41,16 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// Decides before the first call: earlier attempts have ended without a result, by a crash or a panic. `was_started`: the
+    /// service may have a part.
+    pub(super) fn given_up(self, was_started: bool) -> Option<Next> {
+        if self.number <= self.max {
+            return None;
+        }
+        let reason = format!("each of {} attempts has ended the channel or the gateway", self.max);
+        Some(if was_started { Next::Unknown(format!("{UNKNOWN}{reason}")) } else { Next::Failed(reason) })
+    }
+
     /// Decides after an error that may end.
     pub(super) fn later(self, reason: &str, demanded: Option<Duration>) -> Next {
         if self.number >= self.max {
@@ -137,6 +149,13 @@ mod tests {
         assert!(matches!(attempt(3).later("x", None), Next::Failed(reason) if reason.contains("3 attempts: x")));
         assert!(matches!(attempt(2).unknown("x"), Next::Retry(..)));
         assert!(matches!(attempt(3).unknown("x"), Next::Unknown(reason) if reason.starts_with(UNKNOWN)));
+    }
+
+    #[test]
+    fn an_attempt_beyond_the_last_one_calls_no_service() {
+        assert_eq!(attempt(3).given_up(false), None);
+        assert!(matches!(attempt(4).given_up(false), Some(Next::Failed(_))));
+        assert!(matches!(attempt(4).given_up(true), Some(Next::Unknown(reason)) if reason.starts_with(UNKNOWN)));
     }
 
     #[test]

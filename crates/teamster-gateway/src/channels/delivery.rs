@@ -20,6 +20,9 @@ use crate::engine::Gateway;
 /// The largest number of deliveries in one claim.
 const MAX_CLAIM: usize = 64;
 
+/// The part of the time of a shutdown in which deliveries are still claimed, in percent. The rest is for the last calls.
+const CLAIMING_PERCENT: u32 = 75;
+
 /// The sending side of one channel.
 struct Lane {
     channel: Arc<dyn Channel>,
@@ -28,7 +31,8 @@ struct Lane {
     free: Arc<Semaphore>,
 }
 
-/// Sends deliveries until `stop` is cancelled, then finishes the calls that are under way within a time limit.
+/// Sends deliveries until `stop` is cancelled, then those that are ready, such as the answers of the last turns, within a time
+/// limit.
 ///
 /// Dropping the future ends it like a crash: the outcomes of the calls that are under way are unknown.
 pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint: Failpoint) {
@@ -43,9 +47,11 @@ pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint
         })
         .collect();
     let mut jobs = JoinSet::new();
+    // Ends attempts before their next call.
+    let halt = CancellationToken::new();
     while !stop.is_cancelled() {
         for lane in &lanes {
-            claim(&gateway, lane, &stop, &failpoint, &mut jobs).await;
+            claim(&gateway, lane, &halt, &failpoint, &mut jobs).await;
         }
         tokio::select! {
             () = stop.cancelled() => {}
@@ -54,12 +60,26 @@ pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint
             () = tokio::time::sleep(settings.poll_interval) => {}
         }
     }
+    let end = tokio::time::Instant::now() + settings.shutdown_timeout;
+    let send_rest = async {
+        loop {
+            for lane in &lanes {
+                claim(&gateway, lane, &halt, &failpoint, &mut jobs).await;
+            }
+            let Some(ended) = jobs.join_next().await else { return };
+            report_panic(ended);
+        }
+    };
+    if tokio::time::timeout(settings.shutdown_timeout * CLAIMING_PERCENT / 100, send_rest).await.is_err() {
+        tracing::warn!("some deliveries wait for the next start");
+    }
+    halt.cancel();
     let drain = async {
         while let Some(ended) = jobs.join_next().await {
             report_panic(ended);
         }
     };
-    if tokio::time::timeout(settings.shutdown_timeout, drain).await.is_err() {
+    if tokio::time::timeout_at(end, drain).await.is_err() {
         tracing::warn!("calls of channels did not end in time; the next start checks whether they were sent");
     }
 }

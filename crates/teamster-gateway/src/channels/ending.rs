@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::context::Context;
-use super::decision::Next;
+use super::decision::{Next, UNKNOWN};
 use crate::event::GatewayEvent;
 use crate::hooks::HookEvent;
 
@@ -25,9 +25,16 @@ pub(super) async fn record(
     };
     let (step, reason, is_unknown) = match end {
         Next::Retry(at, reason) => {
+            // The wish of a caller to send it, although the service may have it, survives a failure.
+            let is_requested = delivery.error.as_deref().is_some_and(|error| error.starts_with(UNKNOWN));
+            let reason = if is_requested { format!("{UNKNOWN}{reason}") } else { reason };
             let attempt = delivery.attempts;
             tracing::info!(delivery = %delivery.id, attempt, reason, "a delivery was not sent; it is sent again later");
             context.step(lease, DeliveryStep::Retry(at, reason)).await?;
+            return Ok(());
+        }
+        Next::Postpone(at) => {
+            context.step(lease, DeliveryStep::Postpone(at)).await?;
             return Ok(());
         }
         Next::Failed(reason) => (DeliveryStep::Failed(reason.clone()), reason, false),

@@ -40,25 +40,36 @@ impl Job<'_> {
         operation: Operation,
     ) -> Result<PartEnd, StoreError> {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let state = self.state(number);
         let mut outgoing = self.outgoing(number, content, operation);
-        match state {
+        match self.state(number) {
             Some(PartState::Sent(_)) => return Ok(PartEnd::Confirmed),
-            Some(PartState::Started) => match self.settlement(&outgoing).await {
-                Settlement::Confirmed(id) => {
-                    self.context.step(self.lease, DeliveryStep::PartSent(number, id)).await?;
-                    return Ok(PartEnd::Confirmed);
+            Some(PartState::Started) => {
+                if let Some(end) = self.settle(number, &mut outgoing).await? {
+                    return Ok(end);
                 }
-                Settlement::Send { may_be_repeat } => outgoing.may_be_repeat = may_be_repeat,
-                Settlement::AskLater(reason) => return Ok(PartEnd::Open(self.attempt.unknown(&reason))),
-                Settlement::Report => {
-                    let reason = "the gateway or the connection ended during the call";
-                    return Ok(PartEnd::Open(Next::Unknown(format!("{UNKNOWN}{reason}"))));
-                }
-            },
+            }
             None => {}
         }
         self.send(number, outgoing).await
+    }
+
+    /// Settles a part whose outcome is unknown. `None`: send it.
+    async fn settle(&self, number: u32, outgoing: &mut Outgoing) -> Result<Option<PartEnd>, StoreError> {
+        Ok(match self.settlement(outgoing).await {
+            Settlement::Confirmed(id) => {
+                self.context.step(self.lease, DeliveryStep::PartSent(number, id)).await?;
+                Some(PartEnd::Confirmed)
+            }
+            Settlement::Send { may_be_repeat } => {
+                outgoing.may_be_repeat = may_be_repeat;
+                None
+            }
+            Settlement::AskLater(reason) => Some(PartEnd::Open(self.attempt.unknown(&reason))),
+            Settlement::Report => {
+                let reason = "the gateway or the connection ended during the call";
+                Some(PartEnd::Open(Next::Unknown(format!("{UNKNOWN}{reason}"))))
+            }
+        })
     }
 
     fn state(&self, number: u32) -> Option<&PartState> {
@@ -91,6 +102,12 @@ impl Job<'_> {
             && outgoing.operation != Operation::New
         {
             outgoing.operation = Operation::New;
+            // An earlier attempt may have found the same, and sent a new message already.
+            if self.was_started(number)
+                && let Some(end) = self.settle(number, &mut outgoing).await?
+            {
+                return Ok(end);
+            }
             let outcome = self.call(number, &outgoing).await?;
             return self.settle_call(number, outcome).await;
         }
@@ -143,13 +160,12 @@ impl Job<'_> {
         let stop = &self.context.stop;
         loop {
             if stop.is_cancelled() {
-                return Some(Next::Retry(self.context.gateway.now(), "the gateway was stopped".to_owned()));
+                return Some(Next::Postpone(self.context.gateway.now()));
             }
             let wait = self.context.pace().reserve(&self.delivery.address.chat, Instant::now());
             let Err(wait) = wait else { return None };
             if wait > MAX_PACE_WAIT {
-                let at = self.context.gateway.now().after(wait);
-                return Some(Next::Retry(at, "the service permits no earlier call".to_owned()));
+                return Some(Next::Postpone(self.context.gateway.now().after(wait)));
             }
             tokio::select! {
                 () = stop.cancelled() => {}

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::delivery::deliver;
@@ -11,11 +12,16 @@ use super::failpoint::Failpoint;
 use super::receive::{ChannelStatus, Statuses, receive};
 use crate::engine::Gateway;
 
+/// The time that the tasks have beyond the limit of the configuration to end by themselves.
+const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
+
 /// The tasks of all channels. Dropping it ends them like a crash; [`shutdown`](Self::shutdown) waits.
 #[derive(Debug)]
 pub struct ChannelTasks {
     tasks: JoinSet<()>,
     stop: CancellationToken,
+    /// How long a shutdown may take.
+    limit: Duration,
     statuses: Statuses,
 }
 
@@ -36,7 +42,8 @@ pub(super) fn start_with(gateway: &Gateway, failpoint: Failpoint) -> ChannelTask
     if !gateway.channels().is_empty() {
         tasks.spawn(deliver(gateway.clone(), stop.clone(), failpoint));
     }
-    ChannelTasks { tasks, stop, statuses }
+    let limit = gateway.config().channels.delivery.shutdown_timeout + SHUTDOWN_MARGIN;
+    ChannelTasks { tasks, stop, limit, statuses }
 }
 
 impl ChannelTasks {
@@ -45,15 +52,26 @@ impl ChannelTasks {
         self.statuses.all()
     }
 
-    /// Stops claiming deliveries, and waits for the calls that are under way within the time limit of the configuration.
+    /// Sends the deliveries that are ready, and waits for the calls that are under way, within the time limit of the
+    /// configuration. Receiving sides that do not end by then are dropped.
     ///
     /// Cancel [`Gateway::stopping`] before: receiving ends with it.
     pub async fn shutdown(&mut self) {
         self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            if let Err(error) = ended {
-                tracing::error!(%error, "a task of the channels has failed");
+        let ended = tokio::time::timeout(self.limit, async {
+            while let Some(ended) = self.tasks.join_next().await {
+                report(ended);
             }
+        });
+        if ended.await.is_err() {
+            tracing::warn!("a task of the channels did not end in time and is dropped");
+            self.tasks.shutdown().await;
         }
+    }
+}
+
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a task of the channels has failed");
     }
 }

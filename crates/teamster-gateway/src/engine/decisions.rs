@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use teamster::event::{ErrorCode, Failure, RunResult};
-use teamster_store::{Progress, Timestamp};
+use teamster_store::{LONGEST_RETRY_DELAY, Progress, Timestamp};
 
 use crate::config::{Interrupted, Retries};
-
-/// The largest delay between two attempts.
-const LONGEST_DELAY: Duration = Duration::from_mins(10);
 
 /// The number of times that a worker may die during a turn. After that the turn is not started again.
 pub(super) const MAX_CRASHES: u32 = 3;
@@ -100,7 +97,7 @@ fn is_retryable(code: &ErrorCode, failure: Option<&Failure>) -> bool {
 /// Returns the delay after an attempt: it doubles each time, and up to a quarter of it is random.
 fn delay(attempt: u32, first: Duration, jitter: f64) -> Duration {
     let factor = 2_u32.saturating_pow(attempt.saturating_sub(1).min(16));
-    let full = first.saturating_mul(factor).min(LONGEST_DELAY);
+    let full = first.saturating_mul(factor).min(LONGEST_RETRY_DELAY);
     full.mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0))
 }
 
@@ -295,7 +292,7 @@ mod tests {
         fn delays_grow_and_stay_within_their_bounds(attempt in 1_u32..100, jitter in 0.0_f64..1.0) {
             let first = Duration::from_secs(5);
             let found = delay(attempt, first, jitter);
-            prop_assert!(found >= first.mul_f64(0.75) && found <= LONGEST_DELAY);
+            prop_assert!(found >= first.mul_f64(0.75) && found <= LONGEST_RETRY_DELAY);
             prop_assert!(delay(attempt + 1, first, jitter) >= found);
         }
     }

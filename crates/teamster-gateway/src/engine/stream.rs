@@ -27,6 +27,12 @@ pub enum StreamError {
         /// The oldest event that can be read.
         oldest: Seq,
     },
+    /// Retention has deleted events of the feed that the subscriber does not have.
+    #[error("events after this position are deleted; to continue without them, continue after {}", resume.as_str())]
+    FeedPruned {
+        /// The position with which the subscriber accepts the gap.
+        resume: FeedCursor,
+    },
     /// The conversation does not exist any more.
     #[error("the conversation was deleted")]
     Deleted,
@@ -39,6 +45,7 @@ impl From<StoreError> for StreamError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::EventsPruned { oldest } => Self::Pruned { oldest },
+            StoreError::FeedPruned { resume } => Self::FeedPruned { resume },
             StoreError::NotFound { .. } => Self::Deleted,
             other => Self::Store(other),
         }

@@ -32,7 +32,7 @@ pub(super) struct EventsQuery {
 pub(super) struct FeedQuery {
     /// The id of the last event that the subscriber has, or the value of `/v1/events/end`. Without it, the stream starts
     /// with the oldest event. The header `Last-Event-ID` overrides it.
-    #[param(pattern = "^[0-9]{1,18}$")]
+    #[param(pattern = "^[0-9]{1,18}(\\.[0-9]{1,18})?$")]
     after: Option<String>,
 }
 
@@ -77,6 +77,9 @@ pub(super) async fn of_conversation(
 }
 
 /// Streams the events of all conversations. Each event has a position as `id`, and `conversationId` beside its own fields.
+///
+/// If retention has deleted events that the subscriber may not have, the call is refused, or the stream ends, with the code
+/// `EVENTS_PRUNED`. `resumeAfter` is the position with which the subscriber continues after it has loaded again what it shows.
 #[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "streamAllEvents",
     params(FeedQuery, ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event.")),
     responses((status = 200, body = String, content_type = "text/event-stream")))]

@@ -163,6 +163,9 @@ pub(super) struct ProblemFields {
     /// The oldest event that can be read, if events are deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_seq: Option<u64>,
+    /// The position with which a subscriber of all conversations accepts that events are deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume_after: Option<String>,
     /// Who answered a permission request that is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     answered_by: Option<String>,
@@ -182,6 +185,7 @@ impl Problem {
             detail: detail.into(),
             field: None,
             oldest_seq: None,
+            resume_after: None,
             answered_by: None,
             retry_after: None,
         }))
@@ -238,9 +242,9 @@ impl Problem {
     /// Returns the same problem with another code.
     #[must_use]
     pub(super) fn with_code(self, code: ProblemCode) -> Self {
-        let ProblemFields { detail, field, oldest_seq, answered_by, retry_after, .. } = *self.0;
+        let ProblemFields { detail, field, oldest_seq, resume_after, answered_by, retry_after, .. } = *self.0;
         let Self(fields) = Self::new(code, detail);
-        Self(Box::new(ProblemFields { field, oldest_seq, answered_by, retry_after, ..*fields }))
+        Self(Box::new(ProblemFields { field, oldest_seq, resume_after, answered_by, retry_after, ..*fields }))
     }
 }
 
@@ -290,6 +294,11 @@ impl From<StoreError> for Problem {
                 pruned
             }
             StoreError::SearchLimit { .. } => Self::new(ProblemCode::DeadlineExceeded, text),
+            StoreError::FeedPruned { resume } => {
+                let mut pruned = Self::new(ProblemCode::EventsPruned, text);
+                pruned.0.resume_after = Some(resume.as_str().to_owned());
+                pruned
+            }
             StoreError::Invalid { .. } => Self::new(ProblemCode::InvalidRequest, text),
             StoreError::DiskFull { .. } => {
                 tracing::error!(%error, "the disk is full");

@@ -38,6 +38,9 @@ struct StreamEnd<'a> {
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_seq: Option<u64>,
+    /// The position in the stream of all conversations with which a subscriber accepts a gap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume_after: Option<&'a str>,
 }
 
 /// Where a stream gets its events from.
@@ -175,6 +178,7 @@ impl Source {
 impl End {
     /// Returns the last frame of the stream. There is none if the subscriber is gone.
     fn frame(&self) -> Option<Bytes> {
+        let mut resume_after = None;
         let (code, reason, oldest_seq) = match self {
             Self::Gone => return None,
             Self::Slow => {
@@ -184,13 +188,17 @@ impl End {
             Self::Source(error @ StreamError::Pruned { oldest }) => {
                 (ProblemCode::EventsPruned, error.to_string(), Some(oldest.get()))
             }
+            Self::Source(error @ StreamError::FeedPruned { resume }) => {
+                resume_after = Some(resume.as_str());
+                (ProblemCode::EventsPruned, error.to_string(), None)
+            }
             Self::Source(error @ StreamError::Deleted) => (ProblemCode::NotFound, error.to_string(), None),
             Self::Source(StreamError::Store(error)) => {
                 let problem = Problem::from(error.clone());
                 (problem.code(), problem.detail().to_owned(), None)
             }
         };
-        let end = StreamEnd { r#type: "stream_end", code, reason: &reason, oldest_seq };
+        let end = StreamEnd { r#type: "stream_end", code, reason: &reason, oldest_seq, resume_after };
         let data = serde_json::to_string(&end).unwrap_or_default();
         Some(format!("event: stream_end\ndata: {data}\n\n").into())
     }

@@ -194,6 +194,7 @@ impl Metrics {
             DeliveryStep::Failed(_) => "failed",
             DeliveryStep::Unknown(_) => "unknown",
             DeliveryStep::Renew(_)
+            | DeliveryStep::Postpone(_)
             | DeliveryStep::PartStarted(_)
             | DeliveryStep::PartSent(..)
             | DeliveryStep::PartNotSent(_) => return,

@@ -20,6 +20,8 @@ suite![
     a_delivery_that_is_given_up_is_visible_frees_its_chat_and_can_be_queued_again,
     a_worker_gets_deliveries_of_its_channels_only,
     events_of_a_delivery_go_to_its_conversation,
+    an_attempt_without_a_call_does_not_count,
+    a_clock_that_is_set_back_delays_no_new_delivery,
 ];
 
 async fn add(world: &mut World, chat: &str) -> DeliveryId {
@@ -168,4 +170,33 @@ async fn events_of_a_delivery_go_to_its_conversation(world: &mut World) {
     world.store().delete_conversation(accepted.conversation, world.now()).await.unwrap();
     let all = world.store().deliveries(DeliveryFilter::default(), PageRequest::first(5)).await.unwrap();
     assert_eq!(all.items, []);
+}
+
+async fn an_attempt_without_a_call_does_not_count(world: &mut World) {
+    let id = add(world, "a").await;
+    for _ in 0..3 {
+        let claimed = claim(world, "w").await;
+        assert_eq!(claimed[0].delivery.attempts, 1);
+        let later = world.now().after(Duration::from_secs(1));
+        let waiting = step(world, &claimed[0], DeliveryStep::Postpone(later)).await;
+        assert_eq!((waiting.state, waiting.attempts, waiting.error), (DeliveryState::Pending, 0, None));
+        assert_eq!(claim(world, "w").await, []);
+        world.advance(Duration::from_secs(1)).await;
+    }
+    // An operator gives a delivery all of its attempts again.
+    let claimed = claim(world, "w").await;
+    step(world, &claimed[0], DeliveryStep::Failed("403".to_owned())).await;
+    assert_eq!(world.store().retry_delivery(id, world.now()).await.unwrap().attempts, 0);
+}
+
+async fn a_clock_that_is_set_back_delays_no_new_delivery(world: &mut World) {
+    let first = add(world, "a").await;
+    let claimed = claim(world, "w").await;
+    let later = world.now().after(Duration::from_secs(5));
+    step(world, &claimed[0], DeliveryStep::Retry(later, "503".to_owned())).await;
+    let other = add(world, "b").await;
+    world.set_back(Duration::from_hours(1)).await;
+    assert_eq!(ids(&claim(world, "w").await), [other]);
+    world.set_back(Duration::from_hours(48)).await;
+    assert_eq!(ids(&claim(world, "w").await), [first], "no delay is that long");
 }

@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::ids::{HostId, Timestamp, WorkerId};
 use crate::records::{
     ClaimRequest, Effects, FAIR_SHARE, HandBack, HandBackKind, JoinedOutcome, Lease, NewMessage, NewPermission,
-    Progress, Renewal, Session, SessionChange, TurnState,
+    Progress, Renewal, Session, SessionChange, Target, TurnState,
 };
 
 suite![
@@ -17,6 +17,8 @@ suite![
     a_busy_conversation_does_not_starve_others,
     an_author_with_many_running_turns_waits_behind_others_and_for_nothing_else,
     a_worker_and_a_chat_have_limits,
+    a_turn_that_waits_for_a_person_does_not_block_its_chat,
+    a_clock_that_is_set_back_delays_no_turn,
     a_lease_that_is_renewed_is_not_claimed_by_others,
     an_expired_lease_is_claimed_with_a_larger_epoch_and_the_same_turn,
     every_write_of_an_old_epoch_is_refused,
@@ -88,7 +90,7 @@ async fn a_worker_and_a_chat_have_limits(world: &mut World) {
     }
     let (conversation, id, turn) = (world.id(), world.id(), world.id());
     let thread = super::records::place(conversation, "a", "thread");
-    let thread = super::records::message(crate::records::Target::Address(thread), id, turn, world.now());
+    let thread = super::records::message(Target::Address(thread), id, turn, world.now());
     world.accept(thread).await;
     let request = ClaimRequest { max_running_per_chat: 1, max_running: 2, ..World::request("w") };
     let first = world.store().claim(request.clone(), world.now()).await.unwrap().unwrap();
@@ -272,4 +274,53 @@ async fn of_concurrent_claims_each_conversation_goes_to_one_worker(world: &mut W
     conversations.sort_unstable();
     conversations.dedup();
     assert_eq!((claimed.len(), conversations.len()), (8, 8));
+}
+
+async fn a_turn_that_waits_for_a_person_does_not_block_its_chat(world: &mut World) {
+    for thread in ["1", "2", "3"] {
+        let mut message = world.message("a");
+        let Target::Address(new) = &mut message.target else { unreachable!() };
+        thread.clone_into(&mut new.address.thread);
+        world.accept(message).await;
+    }
+    let request = || ClaimRequest { max_running_per_chat: 1, ..World::request("w") };
+    let claim = async |world: &World| world.store().claim(request(), world.now()).await.unwrap();
+    let first = claim(world).await.unwrap();
+    assert!(claim(world).await.is_none());
+    let id = crate::ids::PermissionId::new(world.id());
+    let permission =
+        NewPermission { id, body: crate::ids::Json::empty(), deadline: world.now().after(Duration::from_hours(1)) };
+    world.store().request_permission(first.lease, permission, Effects::default(), world.now()).await.unwrap();
+    let second = claim(world).await.unwrap();
+    assert_ne!(second.conversation.id, first.conversation.id);
+    assert!(claim(world).await.is_none(), "the second one runs");
+}
+
+async fn a_clock_that_is_set_back_delays_no_turn(world: &mut World) {
+    for back in [Duration::from_mins(1), Duration::from_hours(1), Duration::from_hours(24 * 365 * 70)] {
+        // The conversation has just been used.
+        world.accept_in("a").await;
+        let lease = world.claim("w").await.lease;
+        world.store().finish(lease, done(), world.now()).await.unwrap();
+        world.set_back(back).await;
+        world.accept_in("a").await;
+        let lease = world.claim("w").await.lease;
+        // A turn waits for its next attempt, and one for its first.
+        let retry = HandBack { kind: HandBackKind::Retry(world.now().after(LEASE)), attempt: plain_end() };
+        world.store().hand_back(lease, retry, world.now()).await.unwrap();
+        world.accept_in("b").await;
+        world.set_back(back).await;
+        world.advance(LEASE + Duration::from_mins(1)).await;
+        for _ in 0..2 {
+            let lease = world.claim("w").await.lease;
+            world.store().finish(lease, done(), world.now()).await.unwrap();
+        }
+    }
+    // A pause has its time from the vendor.
+    world.accept_in("a").await;
+    let lease = world.claim("w").await.lease;
+    let pause = HandBack { kind: HandBackKind::Pause(world.now().after(Duration::from_hours(24))), attempt: plain_end() };
+    world.store().hand_back(lease, pause, world.now()).await.unwrap();
+    world.set_back(Duration::from_hours(1)).await;
+    assert!(world.try_claim("w").await.is_none());
 }

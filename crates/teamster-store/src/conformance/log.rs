@@ -13,6 +13,7 @@ suite![
     positions_of_the_feed_are_never_used_again,
     a_fork_has_the_log_up_to_its_number,
     a_reader_that_is_behind_retention_gets_an_error,
+    a_reader_of_the_feed_that_is_behind_retention_gets_an_error_and_can_accept_the_gap,
     retention_keeps_turns_that_have_not_ended,
     the_log_of_a_missing_conversation_is_an_error,
     turns_are_listed_in_order_page_by_page,
@@ -186,4 +187,24 @@ async fn turns_are_listed_in_order_page_by_page(world: &mut World) {
         }
     }
     assert_eq!(found, expected.iter().map(|one| one.turn).collect::<Vec<_>>());
+}
+
+async fn a_reader_of_the_feed_that_is_behind_retention_gets_an_error_and_can_accept_the_gap(world: &mut World) {
+    let a = grow(world, "a", 4).await;
+    let (_, behind) = feed(world, None, 2).await;
+    let b = grow(world, "b", 0).await;
+    let end = world.store().feed_end().await.unwrap();
+    let policy = RetentionPolicy { events_before: None, max_events: Some(1), ended_before: None, batch: 100 };
+    assert_eq!(world.store().prune(policy, world.now()).await.unwrap().events, 4);
+    let error = world.store().feed(Some(behind), 10).await;
+    let Err(StoreError::FeedPruned { resume }) = error else { panic!("{error:?}") };
+    // Page by page, and each page can be the last one before a restart.
+    let (first, cursor) = feed(world, Some(resume), 1).await;
+    assert_eq!(first, [(a, 5)]);
+    world.reopen().await;
+    assert_eq!(feed(world, Some(cursor), 10).await.0, [(b, 1)]);
+    assert_eq!(feed(world, None, 10).await.0, [(a, 5), (b, 1)]);
+    assert_eq!(feed(world, Some(end), 10).await.0, []);
+    let unreadable = world.store().feed(Some(FeedCursor::new("1.x")), 1).await;
+    assert!(matches!(unreadable, Err(StoreError::Invalid { .. })), "{unreadable:?}");
 }

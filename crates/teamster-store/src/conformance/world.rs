@@ -46,6 +46,13 @@ impl World {
         self.instance.set_clock(self.now).await;
     }
 
+    /// Sets the clock back.
+    pub(super) async fn set_back(&mut self, duration: Duration) {
+        let millis = i64::try_from(duration.as_millis()).unwrap();
+        self.now = Timestamp::from_millis(self.now.as_millis() - millis);
+        self.instance.set_clock(self.now).await;
+    }
+
     pub(super) async fn reopen(&mut self) {
         self.instance.reopen().await;
     }

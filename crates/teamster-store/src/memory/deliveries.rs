@@ -8,7 +8,7 @@ use crate::error::{Entity, Result, StoreError};
 use crate::ids::{DeliveryId, Timestamp};
 use crate::records::{
     ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
-    Effects, NewDelivery, Page, PageRequest, PartState,
+    Effects, LONGEST_DELIVERY_DELAY, NewDelivery, Page, PageRequest, PartState,
 };
 use crate::store::DeliveryStore;
 
@@ -27,7 +27,7 @@ impl DeliveryStore for MemoryStore {
             let mut ready = Vec::new();
             for (key, one) in &state.deliveries {
                 let is_served = claim.channels.contains(&one.delivery.address.channel);
-                if let Some(at) = one.ready_at().filter(|at| *at <= now)
+                if let Some(at) = one.ready_at().filter(|at| *at <= now || one.is_overdue(now))
                     && is_served
                     && state.is_first(*key, one)
                 {
@@ -85,6 +85,7 @@ impl DeliveryStore for MemoryStore {
                 });
             }
             delivery.state = DeliveryState::Pending;
+            delivery.attempts = 0;
             delivery.not_before = now;
             delivery.ended_at = None;
             Ok(delivery.clone())
@@ -137,6 +138,13 @@ impl QueuedDelivery {
         }
     }
 
+    /// Returns whether its time is that of a clock that was wrong: it has no delay, or a longer one than there is.
+    fn is_overdue(&self, now: Timestamp) -> bool {
+        let Delivery { state, not_before, created_at, .. } = &self.delivery;
+        *state == DeliveryState::Pending
+            && (not_before <= created_at || *not_before > now.after(LONGEST_DELIVERY_DELAY))
+    }
+
     fn advance(&mut self, lease: DeliveryLease, step: DeliveryStep, now: Timestamp) -> Result<()> {
         let delivery = &mut self.delivery;
         let found = |parts: &[DeliveryPart], index| parts.iter().position(|part| part.index == index);
@@ -164,6 +172,12 @@ impl QueuedDelivery {
                 delivery.state = DeliveryState::Pending;
                 delivery.not_before = at;
                 delivery.error = Some(error);
+                self.held = None;
+            }
+            DeliveryStep::Postpone(at) => {
+                delivery.state = DeliveryState::Pending;
+                delivery.not_before = at;
+                delivery.attempts = delivery.attempts.saturating_sub(1);
                 self.held = None;
             }
             DeliveryStep::Failed(error) => self.end(DeliveryState::Failed, Some(error), now),

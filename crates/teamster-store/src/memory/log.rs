@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::state::{Key, check_limit, page};
+use super::state::{check_limit, page};
 use crate::error::{Result, StoreError};
+use crate::feed_position::FeedPosition;
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
 use crate::records::{Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn, TurnState};
 use crate::store::LogStore;
@@ -71,22 +72,16 @@ impl LogStore for MemoryStore {
     async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage> {
         self.with(|state| {
             let limit = check_limit(limit)?;
-            let after: Key = match &after {
-                None => 0,
-                Some(cursor) => cursor
-                    .as_str()
-                    .parse()
-                    .map_err(|_| StoreError::Invalid { reason: "the cursor is not one of the feed" })?,
-            };
-            let mut last = after;
+            let position = FeedPosition::read(after.as_ref(), state.pruned_position)?;
+            let mut last = position.after;
             let mut events = Vec::new();
-            for (position, (conversation, seq)) in state.feed.range(after.saturating_add(1)..).take(limit) {
-                last = *position;
+            for (number, (conversation, seq)) in state.feed.range(last.saturating_add(1)..).take(limit) {
+                last = *number;
                 let event = state.conversations.get(conversation).and_then(|room| room.events.get(seq));
-                let cursor = FeedCursor::new(position.to_string());
+                let cursor = position.at(last);
                 events.extend(event.cloned().map(|event| FeedEvent { conversation: *conversation, event, cursor }));
             }
-            Ok(FeedPage { events, cursor: FeedCursor::new(last.to_string()) })
+            Ok(FeedPage { events, cursor: position.at(last) })
         })
     }
 

@@ -137,7 +137,7 @@ impl MaintenanceStore for MemoryStore {
             let waits = |state: DeliveryState| matches!(state, DeliveryState::Pending | DeliveryState::Sending);
             let deliveries =
                 |is: fn(DeliveryState) -> bool| state.deliveries.values().filter(|one| is(one.delivery.state)).count();
-            let ready = rooms().filter_map(|(id, room)| state.ready_at(*id, room)).filter(|at| *at <= now);
+            let ready = rooms().filter_map(|(id, room)| state.ready_at(*id, room, now)).filter(|at| *at <= now);
             let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
             Ok(StoreStatus {
                 conversations: count(state.conversations.len()),
@@ -178,7 +178,11 @@ impl State {
                     room.events.remove(&seq);
                     room.oldest_seq = seq.next();
                 }
-                self.feed.retain(|_, event| *event != (id, seq));
+                let position = self.feed.iter().find(|(_, event)| **event == (id, seq)).map(|(position, _)| *position);
+                if let Some(position) = position {
+                    self.feed.remove(&position);
+                    self.pruned_position = self.pruned_position.max(position);
+                }
                 pruned += 1;
             }
         }

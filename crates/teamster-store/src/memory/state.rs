@@ -36,6 +36,8 @@ pub(super) struct State {
     /// The conversation and number of each event, by position.
     pub(super) feed: BTreeMap<Key, (ConversationId, Seq)>,
     pub(super) last_position: Key,
+    /// The last position that retention has deleted.
+    pub(super) pruned_position: Key,
 }
 
 /// A conversation with what belongs to it.
@@ -116,20 +118,25 @@ impl State {
     }
 
     /// Returns since when a conversation can be claimed, also if that is in the future.
-    pub(super) fn ready_at(&self, id: ConversationId, room: &Room) -> Option<Timestamp> {
+    pub(super) fn ready_at(&self, id: ConversationId, room: &Room, now: Timestamp) -> Option<Timestamp> {
         if let Some(held) = &room.held {
             return Some(held.until);
         }
         let (_, head) = self.turns_of(id).into_iter().find(|(_, turn)| turn.state == TurnState::Queued)?;
-        Some(head.not_before.max(room.free_since).max(room.paused_until.unwrap_or_default()))
+        // The end of the last turn only orders conversations.
+        Some(head.not_before.max(room.free_since.min(now)).max(room.paused_until.unwrap_or_default()))
+    }
+
+    /// Returns whether a person is awaited by a running turn.
+    pub(super) fn waits(&self, held: &Held) -> bool {
+        self.permissions.values().any(|one| one.turn == held.turn && one.closing.is_none())
     }
 
     pub(super) fn conversation(&self, id: ConversationId, now: Timestamp) -> Result<Conversation> {
         let room = self.room(id)?;
         let queued = self.turns_of(id).iter().filter(|(_, turn)| turn.state == TurnState::Queued).count();
-        let waits = |held: &Held| self.permissions.values().any(|one| one.turn == held.turn && one.closing.is_none());
         let state = match &room.held {
-            Some(held) if waits(held) => ConversationState::Waiting,
+            Some(held) if self.waits(held) => ConversationState::Waiting,
             Some(_) => ConversationState::Running,
             None if queued == 0 => ConversationState::Idle,
             None if room.paused_until.is_some_and(|until| until > now) => ConversationState::Paused,

@@ -11,7 +11,8 @@ use crate::error::{Entity, Result, StoreError};
 use crate::ids::{ConversationId, Day, Seq, Timestamp, TurnId, WorkerId};
 use crate::records::{
     AttemptEnd, BudgetDecision, BudgetLimit, Claim, ClaimRequest, Effects, FAIR_SHARE, Finish, HandBack, HandBackKind,
-    JoinedOutcome, Lease, PermissionOutcome, Progress, Renewal, SessionChange, Turn, TurnState, Usage, UsageEntry,
+    JoinedOutcome, LONGEST_RETRY_DELAY, Lease, PermissionOutcome, Progress, Renewal, SessionChange, Turn, TurnState,
+    Usage, UsageEntry,
 };
 use crate::store::WorkStore;
 
@@ -24,7 +25,8 @@ impl WorkStore for MemoryStore {
                 return Ok(None);
             }
             let mut ready: Vec<_> = (state.conversations.iter())
-                .filter_map(|(id, room)| Some((state.ready_at(*id, room).filter(|at| *at <= now)?, room.key, *id)))
+                .filter_map(|(id, room)| Some((state.ready_at(*id, room, now)?, room.key, *id)))
+                .filter(|(at, _, id)| state.is_ready(*id, *at, now))
                 .collect();
             ready.sort_unstable();
             ready.retain(|(at, _, id)| state.may_claim(*id, *at, &request, now));
@@ -231,11 +233,21 @@ impl State {
         Some((room.address.channel.clone(), next.message.author.clone()))
     }
 
+    /// Returns whether the time has come, or is that of a clock that was wrong.
+    fn is_ready(&self, id: ConversationId, at: Timestamp, now: Timestamp) -> bool {
+        let is_wrong = |room: &Room| {
+            at > now.after(LONGEST_RETRY_DELAY)
+                && room.held.is_none()
+                && room.paused_until.is_none_or(|until| until <= now)
+        };
+        at <= now || self.conversations.get(&id).is_some_and(is_wrong)
+    }
+
     fn may_claim(&self, id: ConversationId, ready_at: Timestamp, request: &ClaimRequest, now: Timestamp) -> bool {
         let Some(room) = self.conversations.get(&id) else { return false };
         let is_same_chat =
             |other: &Room| other.address.channel == room.address.channel && other.address.chat == room.address.chat;
-        let of_chat = self.held(now).filter(|(other, _)| is_same_chat(other)).count();
+        let of_chat = self.held(now).filter(|(other, held)| is_same_chat(other) && !self.waits(held)).count();
         let is_elsewhere = room.sessions.get(&room.agent).is_some_and(|(session, _)| session.host != request.host);
         of_chat < usize::try_from(request.max_running_per_chat).unwrap_or(usize::MAX)
             && !(is_elsewhere && now < ready_at.after(request.affinity))

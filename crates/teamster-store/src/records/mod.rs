@@ -16,10 +16,7 @@ pub use conversation::{
     ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, MAX_FORK_BYTES,
     MAX_FORK_EVENTS, NewConversation, Session,
 };
-pub use delivery::{
-    ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
-    NewDelivery, PartState,
-};
+pub use delivery::{ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, LONGEST_DELIVERY_DELAY, NewDelivery, PartState};
 pub use message::{
     Accepted, AcceptedTurn, EditOutcome, IdempotencyKey, Message, MessageEdit, MessageMode, NewMessage, QueueLimits,
     Target,
@@ -36,6 +33,6 @@ pub use usage::{
     UsageRow,
 };
 pub use work::{
-    AttemptEnd, Claim, ClaimRequest, FAIR_SHARE, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Renewal,
-    SessionChange,
+    AttemptEnd, Claim, ClaimRequest, FAIR_SHARE, Finish, HandBack, HandBackKind, JoinedOutcome, LONGEST_RETRY_DELAY,
+    Lease, Renewal, SessionChange,
 };

@@ -13,6 +13,10 @@ use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, TurnId, Wo
 /// has one.
 pub const FAIR_SHARE: u32 = 4;
 
+/// The longest time that a turn waits for its next attempt. A turn that would wait longer has its time from a clock that was
+/// wrong, and can be claimed at once. Pauses have no limit.
+pub const LONGEST_RETRY_DELAY: Duration = Duration::from_mins(10);
+
 /// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {

@@ -11,7 +11,7 @@ use super::query::{all, first, run, value};
 use super::rows::{PERMISSIONS, find_conversation, find_turn, permission};
 use crate::error::StoreError;
 use crate::ids::{ConversationId, Epoch, Seq, Timestamp, TurnId, WorkerId};
-use crate::records::{Claim, ClaimRequest, FAIR_SHARE, Lease, Renewal, Session};
+use crate::records::{Claim, ClaimRequest, FAIR_SHARE, LONGEST_RETRY_DELAY, Lease, Renewal, Session};
 
 /// Claims the conversation that has waited longest.
 pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> Outcome<Option<Claim>> {
@@ -88,16 +88,20 @@ fn candidate(
     let affinity = i64::try_from(request.affinity.as_millis()).unwrap_or(i64::MAX);
     let sql = format!(
         "WITH busy(channel, author) AS ({BUSY}) SELECT key, id, running_turn FROM conversation AS c
-        WHERE ready_at <= :now
+        WHERE (ready_at <= :now
+                OR (ready_at > :latest AND worker IS NULL AND (paused_until IS NULL OR paused_until <= :now)))
             AND (SELECT count(*) FROM conversation AS other
-                WHERE other.channel = c.channel AND other.chat = c.chat AND other.lease_until > :now) < :per_chat
+                WHERE other.channel = c.channel AND other.chat = c.chat AND other.lease_until > :now
+                    AND NOT EXISTS (SELECT 1 FROM turn JOIN permission ON permission.turn = turn.key
+                        WHERE turn.id = other.running_turn AND outcome IS NULL)) < :per_chat
             AND (ready_at <= :moves_before OR NOT EXISTS (SELECT 1 FROM session
                 WHERE session.conversation = c.key AND session.agent = c.agent AND session.host <> :host))
             {condition}
         ORDER BY ready_at, key LIMIT 1"
     );
     let params = named_params! {
-        ":now": now, ":share": FAIR_SHARE, ":per_chat": request.max_running_per_chat, ":host": request.host,
+        ":now": now, ":latest": now.after(LONGEST_RETRY_DELAY), ":share": FAIR_SHARE,
+        ":per_chat": request.max_running_per_chat, ":host": request.host,
         ":moves_before": now.as_millis().saturating_sub(affinity),
     };
     first(db, &sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))

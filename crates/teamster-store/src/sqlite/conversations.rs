@@ -58,7 +58,7 @@ impl ConversationStore for SqliteStore {
         self.write(move |db| {
             let key = conversation_key(db, id)?;
             run(db, "UPDATE conversation SET paused_until = NULL WHERE key = ?1", [key])?;
-            refresh_ready(db, key)?;
+            refresh_ready(db, key, now)?;
             apply(db, key, effects, now)?;
             find_conversation(db, id, now)
         })

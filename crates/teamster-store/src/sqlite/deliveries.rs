@@ -13,7 +13,7 @@ use crate::error::{Entity, Result, StoreError};
 use crate::ids::{DeliveryId, Epoch, Timestamp};
 use crate::records::{
     ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryState, DeliveryStep, Effects,
-    NewDelivery, Page, PageRequest,
+    LONGEST_DELIVERY_DELAY, NewDelivery, Page, PageRequest,
 };
 use crate::store::DeliveryStore;
 
@@ -49,7 +49,8 @@ impl DeliveryStore for SqliteStore {
                 let (id, state, required) = (id.to_string(), delivery.state.name(), "failed or unknown");
                 return Err(StoreError::WrongState { entity: Entity::Delivery, id, state, required }.into());
             }
-            let sql = "UPDATE delivery SET state = 0, not_before = ?2, ready_at = ?2, ended_at = NULL WHERE key = ?1";
+            let sql = "UPDATE delivery SET state = 0, attempts = 0, not_before = ?2, ready_at = ?2, ended_at = NULL
+                WHERE key = ?1";
             run(db, sql, params![key, now])?;
             Ok(find_delivery(db, id)?.1)
         })
@@ -77,15 +78,16 @@ impl DeliveryStore for SqliteStore {
     }
 }
 
-/// Returns the first delivery of each chat that can be claimed, those that have waited longest first.
+/// Returns the first delivery of each chat that can be claimed, those that have waited longest first. A delivery without a delay
+/// waits for no time, also if the clock was set back since it was added.
 fn ready(db: &Connection, channels: &[String], limit: i64, now: Timestamp) -> Outcome<Vec<DeliveryId>> {
     let sql = "SELECT id FROM delivery AS d
-        WHERE ready_at <= ?1 AND channel IN (SELECT value FROM json_each(?2))
+        WHERE (ready_at <= ?1 OR (state = 0 AND (not_before <= created_at OR not_before > ?4))) AND channel IN (SELECT value FROM json_each(?2))
             AND NOT EXISTS (SELECT 1 FROM delivery AS earlier WHERE earlier.channel = d.channel
                 AND earlier.chat = d.chat AND earlier.key < d.key AND earlier.ready_at IS NOT NULL)
         ORDER BY ready_at, key LIMIT ?3";
     let channels = serde_json::Value::from(channels).to_string();
-    all(db, sql, params![now, channels, limit], |row| row.get(0))
+    all(db, sql, params![now, channels, limit, now.after(LONGEST_DELIVERY_DELAY)], |row| row.get(0))
 }
 
 fn take(db: &Connection, id: DeliveryId, claim: &DeliveryClaim, now: Timestamp) -> Outcome<ClaimedDelivery> {

@@ -46,6 +46,12 @@ pub(super) fn advance(
                 WHERE key = ?1";
             run(db, sql, params![key, at, error])?;
         }
+        DeliveryStep::Postpone(at) => {
+            let sql = "UPDATE delivery SET state = 0, not_before = ?2, ready_at = ?2, attempts = max(attempts - 1, 0),
+                    worker = NULL, lease_until = NULL
+                WHERE key = ?1";
+            run(db, sql, params![key, at])?;
+        }
         DeliveryStep::Failed(error) => end(db, key, DeliveryState::Failed, Some(&error), now)?,
         DeliveryStep::Unknown(error) => end(db, key, DeliveryState::Unknown, Some(&error), now)?,
     }

@@ -51,7 +51,7 @@ pub(super) fn resolve_joined(
             run(db, sql, params![id, code, now])?
         }
     };
-    refresh_ready(db, held.conversation)?;
+    refresh_ready(db, held.conversation, now)?;
     apply(db, held.conversation, effects, now)?;
     Ok(())
 }
@@ -93,7 +93,7 @@ fn end_attempt(db: &Connection, held: Held, lease: Lease, attempt: AttemptEnd, n
     let sql = "UPDATE conversation SET worker = NULL, lease_until = NULL, running_turn = NULL, free_since = ?2
         WHERE key = ?1";
     run(db, sql, params![held.conversation, now])?;
-    refresh_ready(db, held.conversation)?;
+    refresh_ready(db, held.conversation, now)?;
     let last = apply(db, held.conversation, effects, now)?;
     match session {
         SessionChange::Keep => {}

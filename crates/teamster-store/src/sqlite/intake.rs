@@ -74,7 +74,7 @@ impl IntakeStore for SqliteStore {
                     not_before = ?2, abort_requested = 0, result = NULL, error_code = NULL, started_at = NULL, ended_at = NULL
                 WHERE key = ?1";
             run(db, sql, params![key, now])?;
-            refresh_ready(db, conversation)?;
+            refresh_ready(db, conversation, now)?;
             apply(db, conversation, effects, now)?;
             find_turn(db, id)
         })
@@ -88,7 +88,7 @@ fn cancel(db: &Connection, id: TurnId, effects: Effects, now: Timestamp) -> Outc
         TurnState::Queued => {
             let (conversation, key) = turn_keys(db, id)?;
             run(db, "UPDATE turn SET state = 4, ended_at = ?2 WHERE key = ?1", params![key, now])?;
-            refresh_ready(db, conversation)?;
+            refresh_ready(db, conversation, now)?;
             apply(db, conversation, effects, now)?;
             Ok(CancelOutcome::Aborted)
         }
@@ -163,7 +163,7 @@ fn store(
         let sql = "INSERT INTO idempotency (scope, key, body_hash, turn) VALUES (?1, ?2, ?3, ?4)";
         run(db, sql, params![scope, key, body_hash, turn_key])?;
     }
-    refresh_ready(db, key)?;
+    refresh_ready(db, key, now)?;
     Ok(Accepted::New(AcceptedTurn { conversation, message: id, turn, seq }))
 }
 

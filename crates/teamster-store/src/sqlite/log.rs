@@ -6,8 +6,9 @@ use rusqlite::params;
 use super::SqliteStore;
 use super::query::{all, check_limit, first, key_of, page, value};
 use super::rows::{EVENT_COLUMNS, TURNS, conversation_key, event, turn};
-use super::values::integer;
+use super::values::{integer, unsigned};
 use crate::error::{Entity, Result, StoreError};
+use crate::feed_position::FeedPosition;
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
 use crate::records::{Event, EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
 use crate::store::LogStore;
@@ -86,26 +87,21 @@ impl LogStore for SqliteStore {
 
     async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage> {
         let limit = check_limit(limit)?;
-        let after = match &after {
-            None => 0,
-            Some(cursor) => {
-                let position = cursor.as_str().parse::<u64>();
-                integer(position.map_err(|_| StoreError::Invalid { reason: "the cursor is not one of the feed" })?)
-            }
-        };
         self.read(move |db| {
+            let pruned = "SELECT coalesce(max(value), 0) FROM mark WHERE name = 'pruned'";
+            let position = FeedPosition::read(after.as_ref(), unsigned(value(db, pruned, [])?))?;
             // SQLite commits one writer at a time, so positions become visible in their order.
             let sql = format!(
                 "SELECT position, conversation.id AS conversation, {EVENT_COLUMNS}
                 FROM event JOIN conversation ON conversation.key = event.conversation
                 WHERE position > ?1 ORDER BY position LIMIT ?2"
             );
-            let events = all(db, &sql, params![after, limit], |row| {
-                let position: i64 = row.get("position")?;
-                let cursor = FeedCursor::new(position.to_string());
+            let events = all(db, &sql, params![integer(position.after), limit], |row| {
+                let cursor = position.at(unsigned(row.get("position")?));
                 Ok(FeedEvent { conversation: row.get("conversation")?, event: event(row)?, cursor })
             })?;
-            let cursor = events.last().map_or_else(|| FeedCursor::new(after.to_string()), |last| last.cursor.clone());
+            let end = || position.at(position.after);
+            let cursor = events.last().map_or_else(end, |last| last.cursor.clone());
             Ok(FeedPage { events, cursor })
         })
         .await

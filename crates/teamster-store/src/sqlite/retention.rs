@@ -47,6 +47,11 @@ fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome
         };
         let kept: Seq = first(db, sql, params, |row| row.get(0))?.unwrap_or(last.next());
         let kept = kept.min(Seq::new(oldest.get().saturating_add(rest)));
+        // A reader of the feed that is behind must know that something is missing.
+        let sql = "INSERT INTO mark (name, value) SELECT 'pruned', last FROM
+                (SELECT max(position) AS last FROM event WHERE conversation = ?1 AND seq < ?2) WHERE last IS NOT NULL
+            ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
+        run(db, sql, params![key, kept])?;
         run(db, "DELETE FROM event WHERE conversation = ?1 AND seq < ?2", params![key, kept])?;
         run(db, "UPDATE conversation SET oldest_seq = ?2 WHERE key = ?1", params![key, kept])?;
         pruned = pruned.saturating_add(kept.get().saturating_sub(oldest.get()));

@@ -70,7 +70,7 @@ impl WorkStore for SqliteStore {
             }
             let sql = "UPDATE turn SET state = 1, joined = ?2, started_at = coalesce(started_at, ?3) WHERE key = ?1";
             run(db, sql, params![key, lease.turn, now])?;
-            refresh_ready(db, held.conversation)?;
+            refresh_ready(db, held.conversation, now)?;
             apply(db, held.conversation, effects, now)?;
             Ok(())
         })

@@ -92,7 +92,8 @@ pub trait LogStore: Send + Sync {
 
     /// Reads the events of all conversations after a position. `None` is the start.
     ///
-    /// The position never passes an event that is not visible yet. Deleted events are skipped.
+    /// The position never passes an event that is not visible yet. Events of deleted conversations are left out. Fails with
+    /// `FeedPruned` if retention may have deleted events after the position, unless it is the start.
     async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage>;
 
     /// Returns the end of the feed: the position of a reader that wants new events only.

@@ -31,7 +31,8 @@ pub trait DeliveryStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Delivery>;
 
-    /// Queues a failed or unknown delivery again, at its old position. Fails with `WrongState` for others.
+    /// Queues a failed or unknown delivery again, at its old position, with no attempts counted. Fails with `WrongState` for
+    /// others.
     async fn retry_delivery(&self, id: DeliveryId, now: Timestamp) -> Result<Delivery>;
 
     /// Lists deliveries, the oldest first.

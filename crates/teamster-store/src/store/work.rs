@@ -20,8 +20,10 @@ pub trait WorkStore: Send + Sync {
     /// Claims the conversation that has waited longest since its next turn could run. Those of an author with
     /// [`FAIR_SHARE`](crate::FAIR_SHARE) running turns wait behind those of others.
     ///
-    /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. Returns
-    /// `None` if there is none within the limits of the request.
+    /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. Times from a
+    /// clock that was ahead delay no turn for longer than [`LONGEST_RETRY_DELAY`](crate::LONGEST_RETRY_DELAY). Conversations
+    /// whose turn waits for a person do not count against the limit of their chat. Returns `None` if there is none within the
+    /// limits of the request.
     async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>>;
 
     /// Renews leases, and reports which are lost. The outcomes have the order of the leases.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use teamster_channel::SendError;
 use teamster_store::DeliveryState;
 
-use super::service::Service;
-use super::{World, answer, events, shut_down};
+use super::service::{Reaction, Service};
+use super::{World, answer, enqueue, events, shut_down};
+use crate::channels::deliveries;
 use crate::channels::decision::UNKNOWN;
 use crate::channels::failpoint::{Failpoint, Step};
 use crate::channels::settings::UnknownOutcome;
@@ -114,4 +116,28 @@ async fn an_unknown_delivery_is_sent_when_the_operator_queues_it_again() {
     shut_down(&gateway, &mut tasks).await;
     assert!(states.iter().all(|state| *state == DeliveryState::Sent), "{states:?}");
     assert_eq!(service.shown().iter().filter(|shown| shown.may_be_repeat).count(), 1);
+}
+
+#[tokio::test]
+async fn a_message_that_is_gone_is_not_replaced_twice_without_a_mark_after_a_crash() {
+    let gone = || Reaction::Refuse(SendError::Gone("deleted".to_owned()));
+    let mut service = Service::new([Reaction::Show, gone(), Reaction::Show, gone()]);
+    service.capabilities.edits = true;
+    let service = service.shared();
+    let world = World::new(service.clone()).await;
+    // The third call is that of the new message.
+    let failpoint = Failpoint::at(Step::Sent, 3);
+    let (gateway, tasks) = world.start_with(failpoint.clone());
+    enqueue(&gateway, "a", |to| {
+        [deliveries::progress(to, "Working").unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
+    })
+    .await;
+    tokio::time::timeout(super::SOON, failpoint.stopped()).await.expect("the step is reached");
+    world.crash(&gateway, tasks).await;
+    let (gateway, mut tasks) = world.start();
+    world.settled().await;
+    shut_down(&gateway, &mut tasks).await;
+    let shown = service.shown();
+    let answers: Vec<_> = shown.iter().filter(|shown| shown.content.text() == "done").collect();
+    assert_eq!(answers.iter().filter(|shown| !shown.may_be_repeat).count(), 1, "{shown:?}");
 }

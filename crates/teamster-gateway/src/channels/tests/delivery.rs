@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use teamster_channel::{Content, File, Operation, RateScope, SendError};
-use teamster_store::DeliveryState::{Failed, Pending, Sent};
+use teamster_store::DeliveryState::{Failed, Pending, Sent, Unknown};
 
 use super::service::{Reaction, Service};
 use super::{World, answer, enqueue, events, shut_down, until};
@@ -223,19 +223,69 @@ async fn a_file_is_sent_with_its_bytes_and_one_that_is_too_large_is_reported_in_
 
 #[tokio::test]
 async fn a_shutdown_finishes_the_call_that_is_under_way_and_leaves_the_rest_for_the_next_start() {
-    let service = Service { latency: Duration::from_millis(150), ..Service::new([]) }.shared();
-    let world = World::new(service.clone()).await;
+    let service = Service { latency: Duration::from_millis(100), ..Service::new([]) }.shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.channels.delivery.shutdown_timeout = Duration::from_secs(2);
     let (gateway, mut tasks) = world.start();
-    answer(&gateway, "a", &"word ".repeat(90)).await;
+    answer(&gateway, "a", &"word ".repeat(1200)).await;
     until("the first part is under way", || service.calls().len() == 1).await;
     shut_down(&gateway, &mut tasks).await;
-    assert_eq!(service.texts("a").len(), 1, "the part that was under way is complete, no other one was started");
-    assert_eq!(world.all().await[0].state, Pending);
+    let shown = service.texts("a").len();
+    assert!((1..25).contains(&shown), "no part is started that has no time to end: {shown}");
+    assert_eq!(service.calls().len(), shown, "the part that was under way is complete");
+    let waiting = world.all().await.remove(0);
+    assert_eq!((waiting.state, waiting.attempts), (Pending, 0), "the attempt does not count");
     let (gateway, mut tasks) = world.start();
     world.settled().await;
     shut_down(&gateway, &mut tasks).await;
     let shown = service.shown();
-    assert!(shown.len() > 2 && shown.iter().all(|shown| !shown.may_be_repeat), "{shown:?}");
+    assert!(shown.len() > 25 && shown.iter().all(|shown| !shown.may_be_repeat), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_shutdown_sends_the_answers_that_are_ready() {
+    let service = Service { latency: Duration::from_millis(20), ..Service::new([]) }.shared();
+    let world = World::new(service.clone()).await;
+    let (gateway, mut tasks) = world.start();
+    gateway.stopping().cancel();
+    for number in 0..3 {
+        answer(&world.gateway(), "a", &number.to_string()).await;
+    }
+    shut_down(&gateway, &mut tasks).await;
+    assert_eq!(service.texts("a"), ["0", "1", "2"]);
+}
+
+#[tokio::test]
+async fn a_delivery_that_always_panics_is_given_up_visibly_and_frees_its_chat() {
+    let service = Service::new((0..3).map(|_| Reaction::Panic)).shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.channels.delivery.lease = Duration::from_millis(100);
+    world.config.channels.delivery.max_attempts = 3;
+    let (gateway, mut tasks) = world.start();
+    let accepted = answer(&gateway, "a", "broken").await;
+    answer(&gateway, "a", "next").await;
+    let states = world.settled().await;
+    shut_down(&gateway, &mut tasks).await;
+    assert_eq!(states[..2], [Unknown, Sent]);
+    assert_eq!(service.calls().iter().filter(|call| call.outgoing.content.text() == "broken").count(), 3);
+    assert_eq!(events(&gateway, accepted, "delivery_failed").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_wait_for_the_pace_of_a_service_uses_up_no_attempts() {
+    let mut service = Service::new([]);
+    service.capabilities.channel_interval = Duration::from_secs(3600);
+    let service = service.shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.channels.delivery.max_attempts = 1;
+    let (gateway, mut tasks) = world.start();
+    for chat in ["a", "b"] {
+        answer(&gateway, chat, "hello").await;
+    }
+    until("one of them is sent", || service.shown().len() == 1).await;
+    shut_down(&gateway, &mut tasks).await;
+    let waiting = world.all().await.into_iter().find(|delivery| delivery.state == Pending).unwrap();
+    assert_eq!((waiting.attempts, waiting.error), (0, None));
 }
 
 #[tokio::test]

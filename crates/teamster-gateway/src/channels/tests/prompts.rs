@@ -157,3 +157,26 @@ async fn a_press_after_a_restart_counts_and_the_prompt_loses_its_buttons_where_t
     assert_eq!(shown.len(), 1);
     assert!(matches!(&shown[0].content, Content::PromptClosed { outcome, .. } if outcome == "allow_always"));
 }
+
+#[tokio::test]
+async fn the_end_of_a_long_prompt_replaces_the_part_with_the_buttons() {
+    let mut service = Service::new([]);
+    service.capabilities.edits = true;
+    let service = service.shared();
+    let world = World::new(service.clone()).await;
+    let (gateway, mut tasks) = world.start();
+    let id = PermissionId::new(Uuid::now_v7());
+    super::enqueue(&gateway, "c", |to| {
+        let deny = Choice { label: "Deny".into(), decision: Decision::Deny, message: None, takes_text: false };
+        let prompt = deliveries::prompt(to, id, &"word ".repeat(90), &[deny]).unwrap();
+        let closed = deliveries::prompt_closed(to, id, PermissionOutcome::Denied, None).unwrap();
+        [prompt, closed].concat()
+    })
+    .await;
+    world.settled().await;
+    shut_down(&gateway, &mut tasks).await;
+    let shown = service.shown();
+    let edits: Vec<_> = shown.iter().map(|shown| shown.edits).collect();
+    assert!(shown.len() > 2 && edits[..edits.len() - 1].iter().all(|edits| *edits == 0), "{shown:?}");
+    assert!(matches!(shown.last().unwrap().content, Content::PromptClosed { .. }), "{shown:?}");
+}

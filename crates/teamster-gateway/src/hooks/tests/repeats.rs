@@ -42,6 +42,6 @@ async fn a_message_that_could_not_be_checked_is_accepted_when_the_hook_works_aga
     let test = TestGateway::new(|config| config.hooks = vec![hook]);
     let error = test.gateway.accept(incoming("a", "1")).await.unwrap_err();
     assert!(matches!(error, GatewayError::Unavailable { .. }), "{error}");
-    std::fs::write(directory.path().join("works"), "").unwrap();
+    fs::write(directory.path().join("works"), "").unwrap();
     assert!(!test.gateway.accept(incoming("a", "1")).await.unwrap().is_duplicate);
 }

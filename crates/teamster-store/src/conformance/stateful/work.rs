@@ -176,7 +176,7 @@ impl Driver {
                     if first.is_multiple_of(4) { &self.delivery_leases[..] } else { &self.delivery_leases[recent..] };
                 let Some(lease) = pick(known, first) else { return };
                 let part = u32::from(third % 3);
-                let step = match second % 10 {
+                let step = match second % 11 {
                     0 => DeliveryStep::Renew(LEASE),
                     1..=3 => DeliveryStep::PartStarted(part),
                     4 | 5 => DeliveryStep::PartSent(part, third.is_multiple_of(2).then(|| "m".to_owned())),
@@ -186,6 +186,7 @@ impl Driver {
                         let later = self.now.after(Duration::from_secs(u64::from(third % 5)));
                         DeliveryStep::Retry(later, "503".to_owned())
                     }
+                    9 => DeliveryStep::Postpone(self.now.after(Duration::from_secs(u64::from(third % 5)))),
                     _ if third.is_multiple_of(2) => DeliveryStep::Failed("403".to_owned()),
                     _ => DeliveryStep::Unknown("timeout".to_owned()),
                 };
