@@ -19,8 +19,7 @@ impl FeedPosition {
         let Some(cursor) = cursor else { return Ok(Self { after: 0, known_gap: pruned }) };
         let (after, known_gap) = cursor.as_str().split_once('.').unwrap_or((cursor.as_str(), "0"));
         let position = after.parse().ok().zip(known_gap.parse().ok());
-        let (after, known_gap) =
-            position.ok_or(StoreError::Invalid { reason: "the cursor is not one of the feed" })?;
+        let (after, known_gap) = position.ok_or(StoreError::Invalid { reason: "the cursor is not one of the feed" })?;
         if after < pruned && known_gap < pruned {
             return Err(StoreError::FeedPruned { resume: Self { after, known_gap: pruned }.cursor() });
         }

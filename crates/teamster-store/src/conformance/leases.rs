@@ -319,7 +319,8 @@ async fn a_clock_that_is_set_back_delays_no_turn(world: &mut World) {
     // A pause has its time from the vendor.
     world.accept_in("a").await;
     let lease = world.claim("w").await.lease;
-    let pause = HandBack { kind: HandBackKind::Pause(world.now().after(Duration::from_hours(24))), attempt: plain_end() };
+    let pause =
+        HandBack { kind: HandBackKind::Pause(world.now().after(Duration::from_hours(24))), attempt: plain_end() };
     world.store().hand_back(lease, pause, world.now()).await.unwrap();
     world.set_back(Duration::from_hours(1)).await;
     assert!(world.try_claim("w").await.is_none());

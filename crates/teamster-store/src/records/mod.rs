@@ -16,7 +16,10 @@ pub use conversation::{
     ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Fork, MAX_FORK_BYTES,
     MAX_FORK_EVENTS, NewConversation, Session,
 };
-pub use delivery::{ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, LONGEST_DELIVERY_DELAY, NewDelivery, PartState};
+pub use delivery::{
+    ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
+    LONGEST_DELIVERY_DELAY, NewDelivery, PartState,
+};
 pub use message::{
     Accepted, AcceptedTurn, EditOutcome, IdempotencyKey, Message, MessageEdit, MessageMode, NewMessage, QueueLimits,
     Target,

@@ -7,8 +7,8 @@ use teamster_store::DeliveryState;
 
 use super::service::{Reaction, Service};
 use super::{World, answer, enqueue, events, shut_down};
-use crate::channels::deliveries;
 use crate::channels::decision::UNKNOWN;
+use crate::channels::deliveries;
 use crate::channels::failpoint::{Failpoint, Step};
 use crate::channels::settings::UnknownOutcome;
 
