@@ -65,7 +65,8 @@ pub(super) async fn fire_due(gateway: &Gateway) -> Result<Duration, GatewayError
     let mut request = PageRequest::first(PAGE);
     let mut pause = MAX_PAUSE;
     loop {
-        let page = gateway.store().schedules(ScheduleFilter::default(), request).await?;
+        let filter = ScheduleFilter { conversation: None, due_by: Some(now.after(MAX_PAUSE)) };
+        let page = gateway.store().schedules(filter, request).await?;
         for schedule in page.items {
             pause = pause.min(fire_if_due(gateway, schedule, now).await);
         }
