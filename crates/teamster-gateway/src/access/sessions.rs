@@ -70,9 +70,8 @@ async fn remove_ended_once(gateway: &Gateway) -> Result<u32, AccessError> {
         let page = gateway.store().tokens(request).await?;
         for token in page.items {
             let session = token.scopes.to::<TokenDocument>()?.session;
-            let has_ended = session.is_some_and(|session| {
-                session.expires_at <= now.as_millis() || token.revoked_at.is_some()
-            });
+            let has_ended =
+                session.is_some_and(|session| session.expires_at <= now.as_millis() || token.revoked_at.is_some());
             if has_ended && gateway.store().remove_token(token.id).await? {
                 removed += 1;
             }

@@ -10,8 +10,8 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use teamster_store::{ConversationId, Event, FeedEvent};
-use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -62,7 +62,8 @@ enum End {
 /// Takes a place for a stream.
 pub(super) fn place(api: &Api, identity: &Identity) -> Result<Place> {
     api.subscribers.take(identity.limit_key()).ok_or_else(|| {
-        let detail = "all places of event streams are taken, or those of this token; close other streams or connect later";
+        let detail =
+            "all places of event streams are taken, or those of this token; close other streams or connect later";
         Problem::new(ProblemCode::TooManySubscribers, detail).retry_after(10)
     })
 }

@@ -6,9 +6,7 @@ use super::MemoryStore;
 use super::state::{Key, check_limit, page};
 use crate::error::{Result, StoreError};
 use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
-use crate::records::{
-    Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn, TurnState,
-};
+use crate::records::{Event, EventPage, FeedEvent, FeedPage, MESSAGE_EVENTS, Page, PageRequest, Turn, TurnState};
 use crate::store::LogStore;
 
 #[async_trait]

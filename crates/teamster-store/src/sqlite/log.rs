@@ -50,7 +50,8 @@ impl LogStore for SqliteStore {
 
     async fn waiting_turns(&self, channel: String, author: String, limit: u32) -> Result<u32> {
         self.read(move |db| {
-            let sql = "SELECT count(*) FROM (SELECT 1 FROM turn JOIN conversation ON conversation.key = turn.conversation
+            let sql =
+                "SELECT count(*) FROM (SELECT 1 FROM turn JOIN conversation ON conversation.key = turn.conversation
                 WHERE turn.state = 0 AND turn.author = ?2 AND conversation.channel = ?1 LIMIT ?3)";
             value(db, sql, params![channel, author, limit])
         })

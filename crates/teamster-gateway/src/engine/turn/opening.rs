@@ -9,8 +9,8 @@ use teamster::{RunError, RunRequest};
 use teamster_store::{BudgetDecision, BudgetLimit, Seq, Timestamp};
 
 use super::context::{TurnContext, TurnError};
-use crate::config::TurnSettings;
 use crate::config::cost::without_cost;
+use crate::config::{Config, TurnSettings};
 use crate::engine::history::{History, Span, history, primed};
 use crate::engine::intake::MessageDetails;
 use crate::engine::sessions::OpenSession;
@@ -163,22 +163,27 @@ impl TurnContext {
     }
 
     fn request(&self, settings: &TurnSettings, instructions: &str) -> RunRequest {
-        let config = &self.shared().config;
-        let mut request = RunRequest::session()
-            .with_cwd(&settings.directory)
-            .with_permissions(Permissions::new(settings.permission).with_allow(settings.allow_tools.clone()))
-            .with_prompt_mode(PromptMode::Literal)
-            .with_project_trust(ProjectTrust::Untrusted)
-            .with_inherit(Inherit::WithholdKeys { keep: config.turn.keep_keys.clone() })
-            .with_label("conversation", self.claim.conversation.id.to_string());
-        request.model.clone_from(&settings.model);
-        request.cli_path.clone_from(&settings.cli_path);
-        request.max_turns = config.turn.max_turns.or(NonZeroU32::new(25));
-        request.append_system_prompt = Some(instructions.to_owned()).filter(|text| !text.is_empty());
-        request.limits.answer = config.timing.permission_timeout;
-        request.limits.deadline = config.turn.deadline.unwrap_or_default();
-        request
+        let request = session_request(&self.shared().config, settings, instructions);
+        request.with_label("conversation", self.claim.conversation.id.to_string())
     }
+}
+
+/// Returns the request of a session. Strangers may write its messages: they are taken literally, the project's own settings of
+/// the agent do not count, and the agent gets its own keys only.
+fn session_request(config: &Config, settings: &TurnSettings, instructions: &str) -> RunRequest {
+    let mut request = RunRequest::session()
+        .with_cwd(&settings.directory)
+        .with_permissions(Permissions::new(settings.permission).with_allow(settings.allow_tools.clone()))
+        .with_prompt_mode(PromptMode::Literal)
+        .with_project_trust(ProjectTrust::Untrusted)
+        .with_inherit(Inherit::WithholdKeys { keep: config.turn.keep_keys.clone() });
+    request.model.clone_from(&settings.model);
+    request.cli_path.clone_from(&settings.cli_path);
+    request.max_turns = config.turn.max_turns.or(NonZeroU32::new(25));
+    request.append_system_prompt = Some(instructions.to_owned()).filter(|text| !text.is_empty());
+    request.limits.answer = config.timing.permission_timeout;
+    request.limits.deadline = config.turn.deadline.unwrap_or_default();
+    request
 }
 
 /// Returns the prompt of a turn's message.
@@ -206,4 +211,24 @@ pub(super) async fn message_prompt(
 pub(super) fn micros(usd: f64) -> u64 {
     let micros = (usd * 1e6).round();
     if micros.is_finite() { micros.clamp(0.0, 9e15) as u64 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConversationSettings, Origin, resolve};
+
+    #[test]
+    fn messages_are_literal_the_project_is_untrusted_and_keys_of_others_are_withheld() {
+        let config = Config::default();
+        for channel in ["http", "discord"] {
+            let origin = Origin { channel, chat: "c", author: "mallory" };
+            let settings = resolve(&config, None, &ConversationSettings::default(), origin).unwrap();
+            let request = session_request(&config, &settings, "");
+            assert_eq!(request.prompt_mode, PromptMode::Literal);
+            assert_eq!(request.project_trust, ProjectTrust::Untrusted);
+            assert_eq!(request.inherit, Inherit::WithholdKeys { keep: Vec::new() });
+            assert!(request.permissions.allow.is_empty());
+        }
+    }
 }
