@@ -145,6 +145,20 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_literal_the_project_is_untrusted_and_keys_of_others_are_withheld() {
+        let config = Config::default();
+        for channel in ["http", "discord"] {
+            let origin = Origin { channel, chat: "c", author: "mallory" };
+            let settings = resolve(&config, None, &ConversationSettings::default(), origin).unwrap();
+            let request = session_request(&config, &settings);
+            assert_eq!(request.prompt_mode, PromptMode::Literal);
+            assert_eq!(request.project_trust, ProjectTrust::Untrusted);
+            assert_eq!(request.inherit, Inherit::WithholdKeys { keep: Vec::new() });
+            assert!(request.permissions.allow.is_empty());
+        }
+    }
+
+    #[test]
     fn what_protects_the_machine_is_not_left_out() {
         let agent = Registry::default().get("acp").unwrap();
         let config = Config::default();

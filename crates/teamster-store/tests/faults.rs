@@ -201,6 +201,26 @@ async fn a_page_of_large_conversations_ends_early_and_no_conversation_is_missing
     assert!(sizes.iter().all(|size| *size <= 5), "{sizes:?}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_store_that_others_can_read_becomes_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    open(&path).await.unwrap().close().await;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let store = open(&path).await.unwrap();
+    store.accept(message(1, "hello"), LIMITS, NOW).await.unwrap();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{:?}", entry.path());
+    }
+    let copy = directory.path().join("copy.db");
+    store.backup(&copy).await.unwrap();
+    assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
 #[tokio::test]
 async fn a_missing_directory_is_an_error_with_its_cause() {
     let directory = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, fcntl_lock};
@@ -47,6 +47,7 @@ pub(crate) fn default_directory(inputs: &impl Inputs) -> Option<PathBuf> {
 pub(crate) fn open(path: &Path) -> Result<DataDir, DataDirError> {
     let unusable = |source| DataDirError::Unusable { path: path.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
+    check_owner(path).map_err(unusable)?;
     let lock = path.join("gateway.lock");
     let mut file = OpenOptions::new()
         .read(true)
@@ -73,6 +74,20 @@ pub(crate) fn open(path: &Path) -> Result<DataDir, DataDirError> {
     let host = host(&path.join("host")).map_err(unusable)?;
     // The lock ends when any descriptor of the file is closed, so there is only this one.
     Ok(DataDir { _lock: file, host })
+}
+
+/// Checks that no other user can replace files of a directory.
+fn check_owner(path: &Path) -> io::Result<()> {
+    let found = fs::metadata(path)?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user: name a directory of your own with --data-dir"));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(io::Error::other(
+            "other users can write it: chmod go-w, or name another directory with --data-dir",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the name of this machine for the store. It is made once.

@@ -17,13 +17,17 @@ mod tests;
 
 pub(crate) use args::{LogFormat, ServeArgs};
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
+use teamster_gateway::config::file::ServeTable;
 use values::ServeValues;
 
 use crate::config::ConfigError;
+use crate::config::serve::ServeSection;
+use crate::path_text::home_relative;
 use crate::plan::{Inputs, SystemInputs};
-use crate::printable::Printable;
+use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::runtime::{Threads, run_command};
 use crate::{exit, vendor};
@@ -35,7 +39,7 @@ pub(crate) const LOG_FILTER: &str = "warn,teamster=info,teamster_gateway=info";
 pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
     let default_agent = || vendor::default_agent(&teamster::Runtime::new());
     let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
-    values.notes.iter().for_each(write_notice);
+    values.notes.iter().chain(&readable_secrets(&values.section)).for_each(write_notice);
     let plan = match plan::plan(&values, &SystemInputs) {
         Ok(plan) => plan,
         Err(problems) => return report(&problems),
@@ -44,6 +48,20 @@ pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
     run_command(Threads::Workers, async move {
         Ok(if is_check { start::check(plan).await } else { start::serve(plan).await })
     })
+}
+
+/// Returns a note for each file with a secret of the gateway that other users can read.
+fn readable_secrets(section: &ServeSection) -> Vec<Printable> {
+    let ServeTable { hooks, webhooks, tls, .. } = &section.table;
+    let is_inline =
+        hooks.iter().any(|hook| hook.secret.is_some()) || webhooks.iter().any(|one| !one.secrets.is_empty());
+    let mut files: Vec<&Path> = is_inline.then_some(section.file.as_path()).into_iter().collect();
+    files.extend(hooks.iter().filter_map(|hook| hook.secret_file.as_deref()));
+    files.extend(webhooks.iter().flat_map(|webhook| &webhook.secret_files).map(PathBuf::as_path));
+    files.extend(tls.iter().map(|tls| tls.key.as_path()));
+    let is_readable = |file: &&Path| file.metadata().is_ok_and(|found| found.mode() & 0o004 != 0);
+    let note = |file: &Path| printable!("{} has a secret, and other users can read it: chmod o-r", home_relative(file));
+    files.into_iter().filter(is_readable).map(note).collect()
 }
 
 /// Prints the problems of the configuration. Returns the exit code.

@@ -104,3 +104,17 @@ fn two_gateways_cannot_share_a_data_directory() {
     assert_eq!(data_dir::open(&path).unwrap().host, host, "the same after each start");
     assert!(data_dir::open(Path::new("/proc/none")).unwrap_err().to_string().contains("/proc/none"));
 }
+
+#[test]
+fn a_data_directory_that_others_can_change_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    drop(data_dir::open(&path).unwrap());
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    for mode in [0o777, 0o1777, 0o770, 0o702] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let refused = data_dir::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("other users can write it"), "{mode:o}: {refused}");
+    }
+}

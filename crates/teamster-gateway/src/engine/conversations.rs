@@ -174,11 +174,12 @@ pub(super) fn rejected() -> GatewayError {
     GatewayError::Rejected { reason: "a rule of the operator does not permit messages from here".to_owned() }
 }
 
-/// Returns the real path of a directory if it is the default one or below a root. Symbolic links are resolved.
+/// Returns the real path of a directory if it is below the default one, that of a rule or a root. Symbolic links are resolved.
 pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<PathBuf, GatewayError> {
     let invalid = |problem: String| GatewayError::Invalid { field: "directory", problem };
     let real = directory.canonicalize().map_err(|error| invalid(format!("cannot be used: {error}")))?;
-    let mut roots = config.roots.iter().chain(std::iter::once(&config.turn.directory));
+    let of_rules = config.rules.iter().filter_map(|rule| rule.directory.as_ref());
+    let mut roots = config.roots.iter().chain([&config.turn.directory]).chain(of_rules);
     let is_below = roots.any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
     if !is_below || !real.is_dir() {
         return Err(invalid("must be a directory below one of the configured roots".to_owned()));

@@ -116,6 +116,15 @@ impl Hooks {
 
     /// Starts the tasks that call the hooks of queued events. Failures go to the log. Call it once, inside a Tokio runtime.
     pub fn start(&self, log: Arc<dyn EventLog>) -> HookTasks {
+        for hook in &self.hooks {
+            let HookConfig { name, events, on_failure, .. } = &hook.config;
+            if events.contains(&HookEventKind::MessageAccepted) && *on_failure == OnFailure::Open {
+                tracing::warn!(
+                    hook = name,
+                    "messages are accepted while this hook fails or has too much to do: it is open"
+                );
+            }
+        }
         self.queues.start(log)
     }
 

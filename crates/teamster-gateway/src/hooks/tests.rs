@@ -382,3 +382,17 @@ async fn a_gateway_refuses_and_rewrites_messages_by_its_hooks() {
     assert_eq!(queued.len(), 1);
     assert_eq!(queued[0]["text"], "clean");
 }
+
+#[tokio::test]
+async fn a_webhook_follows_no_redirect() {
+    let (target, received) = receiver(StatusCode::OK, "{}").await;
+    let redirect = move || async move { (StatusCode::TEMPORARY_REDIRECT, [("location", target)]) };
+    let app = Router::new().route("/", axum::routing::post(redirect));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let (verdict, reason) = judged(closed(webhook(&url))).await;
+    assert!(matches!(verdict, Verdict::Reject(_)));
+    assert_eq!(reason.as_deref(), Some("answered with the status 307"));
+    assert!(received.lock().unwrap().is_empty(), "the target of the redirect got the event");
+}

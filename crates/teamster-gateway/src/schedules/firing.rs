@@ -70,7 +70,8 @@ async fn fire_due(gateway: &Gateway, delayed: &mut Delayed) -> Result<Duration, 
     let mut request = PageRequest::first(PAGE);
     let mut pause = MAX_PAUSE;
     loop {
-        let page = gateway.store().schedules(ScheduleFilter::default(), request).await?;
+        let filter = ScheduleFilter { conversation: None, due_by: Some(now.after(MAX_PAUSE)) };
+        let page = gateway.store().schedules(filter, request).await?;
         for schedule in page.items {
             pause = pause.min(fire_if_due(gateway, schedule, now, delayed).await);
         }

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt as _};
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
@@ -29,6 +29,7 @@ pub(super) fn connect_writer(context: Context<'_>, max_bytes: Option<u64>, migra
     create_private(context.path)?;
     let db = connect(context)?;
     identify(&db, context, migrations)?;
+    make_private(context.path);
     set_up(&db, max_bytes).map_err(|error| context.database("set up", error))?;
     migrate(&db, context, migrations)?;
     Ok(db)
@@ -67,6 +68,19 @@ fn create_private(path: &Path) -> Result<()> {
             }
             _ => Err(Context::io("create", error)),
         },
+    }
+}
+
+/// Takes a store that others can read from them, with the files beside it. A file of another user keeps its permissions.
+fn make_private(path: &Path) {
+    for ending in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(ending);
+        let is_open = |found: &std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
+        if std::fs::metadata(&file).is_ok_and(|found| is_open(&found)) {
+            // It cannot be worse than before.
+            _ = std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster::RunResult;
-use teamster_gateway::config::{Config, Rule};
+use teamster_gateway::config::{Config, ConversationSettings, Rule};
 use teamster_gateway::{ConversationChange, NewConversationRequest};
 use teamster_store::{ConversationState, Seq, Turn, TurnState};
 use teamster_testkit::fake::Script;
@@ -136,4 +136,24 @@ async fn the_agent_of_a_rule_is_used_whatever_the_conversation_has_selected() {
     assert_eq!(text(test.ended(test.send(conversation, "hello").await.turn).await), "You said: hello");
     assert_eq!(test.event(conversation, "turn_started").await["agent"], "claude");
     assert_eq!(text(test.ended(test.send(conversation, "again").await.turn).await), "You said: again");
+}
+
+#[tokio::test]
+async fn a_directory_that_became_a_link_out_of_its_roots_is_not_used() {
+    let test = TestGateway::start(ECHO).await;
+    let inside = test.directory.path().join("work/inside");
+    std::fs::create_dir(&inside).unwrap();
+    let settings = ConversationSettings { directory: Some(inside.clone()), ..ConversationSettings::default() };
+    let request = NewConversationRequest {
+        channel: "http".into(),
+        author: "test".into(),
+        settings,
+        ..NewConversationRequest::default()
+    };
+    let conversation = test.gateway.create_conversation(request).await.unwrap().id;
+    assert_eq!(text(test.ended(test.send(conversation, "one").await.turn).await), "You said: one");
+    std::fs::remove_dir(&inside).unwrap();
+    std::os::unix::fs::symlink("/", &inside).unwrap();
+    let turn = test.ended(test.send(conversation, "two").await.turn).await;
+    assert_eq!((turn.state, turn.error_code.as_deref(), turn.attempts), (TurnState::Failed, Some("FORBIDDEN"), 0));
 }

@@ -91,6 +91,32 @@ async fn an_ignored_message_does_not_use_up_its_id() {
 }
 
 #[tokio::test]
+async fn a_message_of_a_deleted_conversation_is_not_accepted_again() {
+    let fixture = fixture(open_channel).await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    fixture.gateway.delete_conversation(fixture.conversation("c").await.id).await.unwrap();
+    let repeated = fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    assert!(matches!(&repeated, Receipt::Refused(text) if text.contains("accepted before")), "{repeated:?}");
+    let found = fixture.gateway.store().conversation_at(super::address("c"), fixture.gateway.now()).await.unwrap();
+    assert!(found.is_none());
+}
+
+#[tokio::test]
+async fn an_error_of_the_store_is_not_shown_to_a_program_or_a_chat() {
+    let fixture = fixture(open_channel).await;
+    fixture.world.store.close().await;
+    let refused = fixture.inbox.message(message("1", "c", "alice")).await.unwrap_err();
+    assert_eq!(refused.0, "the gateway has an error; its log has the cause");
+    let command = ChatCommand {
+        name: "status".to_owned(),
+        argument: String::new(),
+        author: author("alice"),
+        address: address("c"),
+    };
+    assert_eq!(fixture.inbox.command(command).await.unwrap_err().0, refused.0);
+}
+
+#[tokio::test]
 async fn an_album_is_one_message_by_each_of_its_ids() {
     let fixture = fixture(open_channel).await;
     let album = Message { ids: vec!["1".into(), "2".into()], ..message("1", "c", "alice") };

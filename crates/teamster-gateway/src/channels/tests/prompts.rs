@@ -180,3 +180,29 @@ async fn the_end_of_a_long_prompt_replaces_the_part_with_the_buttons() {
     assert!(shown.len() > 2 && edits[..edits.len() - 1].iter().all(|edits| *edits == 0), "{shown:?}");
     assert!(matches!(shown.last().unwrap().content, Content::PromptClosed { .. }), "{shown:?}");
 }
+
+#[tokio::test]
+async fn a_chat_where_all_may_answer_has_no_answer_of_a_rejected_author_or_a_program() {
+    let service = Service::new([]).shared();
+    let mut world = World::new(service.clone()).await;
+    let reject =
+        Rule { channel: Some("double".into()), authors: Some(vec!["mallory".into()]), reject: true, ..Rule::default() };
+    world.config.rules = vec![reject, Rule { channel: Some("double".into()), ..Rule::default() }];
+    let (gateway, mut tasks) = world.start();
+    accept(&gateway, address("c")).await;
+    request(&gateway, &world, &["*"]).await;
+    world.settled().await;
+    let Content::Prompt(prompt) = service.shown()[0].content.clone() else { panic!("it is a prompt") };
+    let inbox = ChannelInbox::new(gateway.clone(), &*service);
+    let token = &prompt.buttons[0].token;
+    let mut program = press(token, "program", "c");
+    program.author.is_bot = true;
+    for (answer, wanted) in [
+        (press(token, "mallory", "c"), PromptDecision::NotAllowed),
+        (program, PromptDecision::NotAllowed),
+        (press(token, "bob", "c"), PromptDecision::Applied),
+    ] {
+        assert_eq!(inbox.answer(answer.clone()).await.unwrap(), wanted, "{}", answer.author.id);
+    }
+    shut_down(&gateway, &mut tasks).await;
+}

@@ -22,6 +22,7 @@ use self::attempt::Attempt;
 pub(super) use self::context::{TurnContext, TurnError};
 use self::failures::failed;
 use self::opening::Continuation;
+use super::conversations::permitted_directory;
 use super::decisions::{ClaimFacts, TurnStart, turn_start};
 use super::ending::{TurnAnswer, TurnEnding};
 use super::history::{PastAttempts, past_attempts};
@@ -43,6 +44,10 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
             return context.end_without_attempt(EndState::Failed, "INVALID_REQUEST", &reason).await;
         }
     };
+    if context.has_left_its_roots(&settings) {
+        let reason = "the working directory leads out of the directories that the configuration permits";
+        return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
+    }
     let past = context.past_attempts().await?;
     let (claim, shared) = (&context.claim, context.shared());
     let facts = ClaimFacts {
@@ -76,6 +81,13 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
 }
 
 impl TurnContext {
+    /// Returns whether a part of the directory has become a link that leads out of the permitted directories since it was
+    /// selected. An agent that may change files can do that.
+    fn has_left_its_roots(&self, settings: &TurnSettings) -> bool {
+        // A missing directory is reported when the agent starts.
+        settings.directory.is_dir() && permitted_directory(&self.shared().config, &settings.directory).is_err()
+    }
+
     /// Resolves the settings of the turn. `None` means that a rule rejects its message.
     fn settings(&self) -> Result<Option<TurnSettings>, TurnError> {
         self.settings_of(&self.claim.turn.message)

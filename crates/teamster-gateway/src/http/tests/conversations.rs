@@ -220,6 +220,45 @@ async fn a_directory_outside_of_the_roots_is_refused() {
     assert_eq!(reply.problem(403, "FORBIDDEN")["field"], "directory");
     let missing = world.post("/v1/conversations", json!({ "directory": "/nowhere/x" })).await;
     assert_eq!(missing.bytes, reply.bytes);
+    // A link is what it leads to.
+    std::os::unix::fs::symlink("/etc", world.directory().join("link")).unwrap();
+    let link = world.directory().join("link");
+    world.post("/v1/conversations", json!({ "directory": link })).await.problem(403, "FORBIDDEN");
+    // A change and a fork are checked as a creation is.
+    let inside = world.directory().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    let created = world.post("/v1/conversations", json!({ "directory": inside })).await.json(StatusCode::CREATED);
+    let path = format!("/v1/conversations/{}", created["id"].as_str().unwrap());
+    for outside in ["/etc", link.to_str().unwrap()] {
+        world.call(Method::PATCH, &path, json!({ "directory": outside })).await.problem(403, "FORBIDDEN");
+    }
+    std::fs::remove_dir(&inside).unwrap();
+    std::os::unix::fs::symlink("/etc", &inside).unwrap();
+    world.post(&format!("{path}/fork"), json!({})).await.problem(403, "FORBIDDEN");
     let reply = world.post("/v1/conversations", json!({ "agent": "unknown" })).await;
     assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "agent");
+}
+
+#[tokio::test]
+async fn no_text_of_a_filter_is_a_part_of_a_query() {
+    let world = World::sqlite().await;
+    for title in ["100%", "a_b", "it's", "plain", "x\\y"] {
+        world.post("/v1/conversations", json!({ "title": title })).await.json(StatusCode::CREATED);
+    }
+    for (query, expected) in [
+        ("q=%25", 1),
+        ("q=_", 1),
+        ("q='", 1),
+        ("q=%5C", 1),
+        ("q='%20OR%201=1%20--", 0),
+        ("q=%22%3B%20DROP%20TABLE%20turn%3B", 0),
+        ("agent='%20OR%20'1'='1", 0),
+        ("agent=%25", 0),
+        ("channel=http'%20--", 0),
+        ("channel=_ttp", 0),
+        ("q=", 5),
+    ] {
+        let page = world.get(&format!("/v1/conversations?{query}")).await.json(StatusCode::OK);
+        assert_eq!(page["items"].as_array().unwrap().len(), expected, "{query}");
+    }
 }

@@ -230,3 +230,16 @@ async fn a_conversation_has_a_limited_number_of_schedules_and_only_its_own() {
     assert!(delete(&test.gateway, ours, id(2)).await.is_ok());
     assert!(delete(&test.gateway, ours, id(2)).await.is_err());
 }
+
+#[tokio::test]
+async fn the_id_of_another_conversations_schedule_takes_nothing_over() {
+    let (test, conversation) = with_schedule(&body("0 * * * *")).await;
+    let other = test.conversation(chat("kitchen")).await;
+    let stolen = ScheduleBody { text: "obey".to_owned(), ..body("0 * * * *") };
+    let refused = create(&test.gateway, other, id(1), &stolen).await.unwrap_err();
+    assert!(matches!(refused, GatewayError::Store(StoreError::NotFound { .. })), "{refused:?}");
+    assert!(delete(&test.gateway, other, id(1)).await.is_err());
+    let kept = test.gateway.store().schedule(id(1)).await.unwrap().unwrap();
+    assert_eq!(kept.conversation, conversation);
+    assert_eq!(kept.body.to::<ScheduleBody>().unwrap().text, "water the plants");
+}

@@ -218,3 +218,20 @@ fn a_stored_schedule_keeps_its_format() {
     assert_eq!((short.time_zone.as_str(), short.missed, short.max_age_seconds), ("UTC", Missed::Once, 86_400));
     assert!(serde_json::from_str::<ScheduleBody>(r#"{"at":"x","text":"hello","author":"ann","zone":"UTC"}"#).is_err());
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { max_global_rejects: 0, ..Default::default() })]
+
+    #[test]
+    fn no_text_of_a_schedule_panics_or_loops(
+        expression in proptest::option::of("[0-9*,/ -]{0,40}|[^\\x00]{0,40}"),
+        at in proptest::option::of("[0-9TZ:+. -]{0,40}|[^\\x00]{0,40}"),
+        time_zone in "UTC|Europe/London|Asia/Kolkata|[A-Za-z/_]{0,20}|[^\\x00]{0,20}",
+        max_age_seconds in proptest::num::u64::ANY,
+        now in proptest::num::i64::ANY,
+    ) {
+        let body = ScheduleBody { cron: expression, at, time_zone, max_age_seconds, ..cron("", "UTC") };
+        // The result does not matter.
+        _ = check(&body, ScheduleLimits::default(), Timestamp::from_millis(now));
+    }
+}

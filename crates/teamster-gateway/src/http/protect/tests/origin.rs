@@ -130,3 +130,18 @@ async fn responses_forbid_that_they_are_sniffed_framed_or_stored() {
         assert_eq!(answer.headers["cache-control"], "no-store");
     }
 }
+
+#[tokio::test]
+async fn a_webhook_is_not_reached_under_another_name() {
+    let gateway = fixture();
+    let config = crate::channels::WebhookConfig::new("ci", "https://ci.example.org", "s3cret-0123456789abcdef");
+    let webhooks = crate::channels::router(crate::channels::webhooks(&[config]).unwrap());
+    let options = crate::http::ProtectionOptions { listen: gateway.gateway.config().listen, fixed_token: None };
+    let protection = crate::http::Protection::new(gateway.gateway.clone(), options).unwrap();
+    let app = protection.protect(webhooks, axum::Router::new());
+    let webhook = super::Fixture { app, ..gateway };
+    for (host, expected) in [("evil.example", StatusCode::FORBIDDEN), ("localhost:4780", StatusCode::UNAUTHORIZED)] {
+        let answer = webhook.send("POST", "/v1/webhooks/ci", &[("host", host)], "{}").await;
+        assert_eq!(answer.status, expected, "{host}: {}", answer.text);
+    }
+}
