@@ -138,7 +138,7 @@ pub(crate) struct Places {
 
 /// A place of a long response. Dropping it frees the place.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamPermit {
     /// Holds the place among all.
     _all: OwnedSemaphorePermit,
     /// Holds the place of the key.
@@ -162,10 +162,10 @@ impl Places {
     }
 
     /// Takes a place if there is one.
-    pub(crate) fn take(&self, key: LimitKey) -> Option<Place> {
+    pub(crate) fn take(&self, key: LimitKey) -> Option<StreamPermit> {
         let of_key = self.of_key.try_enter(key)?;
         let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        Some(Place { _all: all, _of_key: of_key })
+        Some(StreamPermit { _all: all, _of_key: of_key })
     }
 }
 

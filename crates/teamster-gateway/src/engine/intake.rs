@@ -1,10 +1,9 @@
-//! What clients and channels bring in: messages, edits, aborts and answers.
+//! What clients and channels bring in: messages, and requests to abort or retry.
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{
-    Accepted, AcceptedTurn, Answer, AnswerOutcome, CancelOutcome, ChatAddress, Claim, ConversationId, Decision,
-    Effects, EndState, IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Permission,
-    PermissionId, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
+    Accepted, AcceptedTurn, CancelOutcome, ChatAddress, Claim, ConversationId, Effects, EndState, IdempotencyKey, Json,
+    Message, MessageId, MessageMode, NewConversation, NewMessage, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -63,26 +62,6 @@ pub struct AcceptedMessage {
     pub is_duplicate: bool,
 }
 
-/// Who answers a permission request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// The id: `CHANNEL:AUTHOR`, or `token:ID`.
-    pub id: String,
-    /// Whether it may answer all requests, as the operator.
-    pub answers_all: bool,
-}
-
-/// What became of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnswerResult {
-    /// It counts.
-    Applied(Permission),
-    /// The request was answered or closed before.
-    Closed(Permission),
-    /// The time limit has passed, or the agent is gone.
-    Expired(Permission),
-}
-
 /// What the store keeps of a message besides its text.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -101,13 +80,6 @@ pub(super) struct MessageDetails {
     /// The agent has created this schedule.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) by_agent: bool,
-}
-
-/// What the store keeps of a permission request, as far as answers need it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Approvers {
-    pub(super) approvers: Vec<String>,
 }
 
 impl Gateway {
@@ -292,48 +264,6 @@ impl Gateway {
         self.announce_growth(requeued.conversation);
         Ok(requeued)
     }
-
-    /// Answers a permission request or a question once. `message` is the reason for the agent, or the answer to a question.
-    ///
-    /// # Errors
-    /// The caller must not answer this request. The request stays open.
-    pub async fn answer_permission(
-        &self,
-        id: PermissionId,
-        decision: Decision,
-        message: Option<String>,
-        caller: &Caller,
-    ) -> Result<AnswerResult, GatewayError> {
-        let shared = &self.shared;
-        let found = shared.store.permission(id).await?;
-        let found = found.ok_or_else(|| permission_not_found(id))?;
-        let allowed: Approvers = found.body.to()?;
-        if !caller.answers_all && !allowed.approvers.iter().any(|id| *id == caller.id || id == "*") {
-            let reason = "you must not answer this request: the configuration lists who may".to_owned();
-            return Err(GatewayError::Forbidden { reason });
-        }
-        let event = GatewayEvent::PermissionAnswered {
-            request_id: id.to_string(),
-            decision: decision_name(decision).to_owned(),
-            by: Some(caller.id.clone()),
-            message: message.clone(),
-        };
-        let event = shared.event(&event, Some(found.turn))?;
-        let deliveries = self.closed_prompt(&found, decision.outcome(), Some(&caller.id)).await?;
-        let effects = Effects { events: vec![event], deliveries };
-        let answer = Answer { id, decision, by: caller.id.clone(), message, effects };
-        let outcome = shared.store.answer_permission(answer, shared.clock.now()).await?;
-        failpoint!("permission.answered");
-        Ok(match outcome {
-            AnswerOutcome::Applied(permission) => {
-                shared.running.send(permission.turn, TurnCommand::Answered(id));
-                self.announce_growth(permission.conversation);
-                AnswerResult::Applied(permission)
-            }
-            AnswerOutcome::Closed(permission) => AnswerResult::Closed(permission),
-            AnswerOutcome::Expired(permission) => AnswerResult::Expired(permission),
-        })
-    }
 }
 
 impl Shared {
@@ -410,18 +340,6 @@ fn accepted_message(accepted: Accepted) -> Result<AcceptedMessage, GatewayError>
     }
 }
 
-fn decision_name(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::AllowAlways => "allow_always",
-        Decision::Deny => "deny",
-    }
-}
-
 fn turn_not_found(id: TurnId) -> GatewayError {
     StoreError::NotFound { entity: teamster_store::Entity::Turn, id: id.to_string() }.into()
-}
-
-fn permission_not_found(id: PermissionId) -> GatewayError {
-    StoreError::NotFound { entity: teamster_store::Entity::Permission, id: id.to_string() }.into()
 }

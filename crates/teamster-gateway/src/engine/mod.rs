@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `gateway` | the gateway as its callers see it, and what its parts share |
 //! | `start` | starts and ends its tasks |
-//! | `intake` | what clients and channels bring in: messages, edits, aborts, answers |
+//! | `intake` | what clients and channels bring in: messages and aborts |
+//! | `answers` | answers to permission requests |
 //! | `edits` | edits of messages that wait |
 //! | `conversations` | conversations and their settings |
 //! | `decisions` | what happens next, as pure functions |
@@ -18,6 +19,7 @@
 //! | `log_writer` | the events of an attempt, in batches |
 //! | `hub`, `stream` | new events for subscribers |
 
+mod answers;
 mod conversations;
 mod decisions;
 mod edits;
@@ -38,12 +40,13 @@ mod turn;
 mod upkeep;
 mod worker;
 
+pub use self::answers::{AnswerResult, Caller};
 pub use self::conversations::{ConversationChange, NewConversationRequest};
 pub(crate) use self::conversations::{MAX_INSTRUCTIONS, MAX_METADATA, MAX_NAME};
 pub(crate) use self::gateway::WeakGateway;
 pub use self::gateway::{Activity, Gateway, Parts};
 pub(crate) use self::history::{Span, history, one_line};
 pub(crate) use self::intake::is_by_api;
-pub use self::intake::{AcceptedMessage, AnswerResult, Caller, IncomingMessage, MessageTarget};
+pub use self::intake::{AcceptedMessage, IncomingMessage, MessageTarget};
 pub use self::start::Running;
 pub use self::stream::{EventStream, FeedStream, StreamError};

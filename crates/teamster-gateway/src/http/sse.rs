@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::problem::{Problem, ProblemCode, Result};
 use super::state::Api;
-use crate::access::{Identity, Place};
+use crate::access::{Identity, StreamPermit};
 use crate::engine::{EventStream, FeedStream, StreamError};
 use crate::event::render;
 use crate::telemetry::Subscriber;
@@ -63,7 +63,7 @@ enum End {
 }
 
 /// Takes a place for a stream.
-pub(super) fn place(api: &Api, identity: &Identity) -> Result<Place> {
+pub(super) fn place(api: &Api, identity: &Identity) -> Result<StreamPermit> {
     api.subscribers.take(identity.limit_key()).ok_or_else(|| {
         let detail =
             "all places of event streams are taken, or those of this token; close other streams or connect later";
@@ -72,7 +72,7 @@ pub(super) fn place(api: &Api, identity: &Identity) -> Result<Place> {
 }
 
 /// Returns the response with the events of a source.
-pub(super) fn respond(api: &Api, place: Place, source: Source) -> Response {
+pub(super) fn respond(api: &Api, place: StreamPermit, source: Source) -> Response {
     let (sender, receiver) = mpsc::channel(CHUNKS + 1);
     let producer = Producer {
         sender,
@@ -98,7 +98,7 @@ struct Producer {
     stopping: CancellationToken,
     heartbeat: Duration,
     patience: Duration,
-    _place: Place,
+    _place: StreamPermit,
     _counted: Subscriber,
 }
 

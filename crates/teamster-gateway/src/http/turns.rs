@@ -265,7 +265,7 @@ async fn ended(gateway: &Gateway, turn: &Turn) -> Result<Turn> {
             }
             match next_end(&mut events).await {
                 Ok(()) => {}
-                Err(StreamError::Pruned { .. }) => break,
+                Err(StreamError::Pruned { .. } | StreamError::FeedPruned { .. }) => break,
                 Err(StreamError::Deleted) => return Err(Problem::not_found("turn", id)),
                 Err(StreamError::Store(error)) => return Err(error.into()),
             }

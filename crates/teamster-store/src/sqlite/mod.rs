@@ -15,6 +15,7 @@ mod intake;
 mod log;
 mod maintenance;
 mod open;
+mod options;
 mod permissions;
 mod query;
 mod readers;
@@ -30,13 +31,13 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
 use failure::{Context, Outcome};
 use open::{MIGRATIONS, connect_reader, connect_writer};
+pub use options::SqliteOptions;
 use readers::Readers;
 use writer::Writer;
 
@@ -51,23 +52,6 @@ pub struct SqliteStore {
     options: SqliteOptions,
     writer: Writer,
     readers: Readers,
-}
-
-/// How a file is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SqliteOptions {
-    /// How long an operation waits for another process that writes.
-    pub busy_timeout: Duration,
-    /// The largest size of the file in bytes. At the limit, writes fail with `DiskFull`, and reads still work.
-    pub max_bytes: Option<u64>,
-    /// The longest time of a search, which may have to read all messages.
-    pub search_limit: Duration,
-}
-
-impl Default for SqliteOptions {
-    fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(5), max_bytes: None, search_limit: Duration::from_secs(2) }
-    }
 }
 
 impl SqliteStore {

@@ -10,9 +10,9 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
-use super::SqliteOptions;
 use super::failure::{Context, Failure, Outcome};
 use super::open::connect_reader;
+use super::options::SqliteOptions;
 use crate::error::{Result, StoreError};
 
 /// The number of reads at a time. Further callers wait.

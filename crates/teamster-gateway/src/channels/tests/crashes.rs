@@ -129,7 +129,7 @@ async fn a_message_that_is_gone_is_not_replaced_twice_without_a_mark_after_a_cra
     let failpoint = Failpoint::at(Step::Sent, 3);
     let (gateway, tasks) = world.start_with(failpoint.clone());
     enqueue(&gateway, "a", |to| {
-        [deliveries::progress(to, "Working").unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
+        [deliveries::progress(to).unwrap(), deliveries::answer(to, "done", None).unwrap()].concat()
     })
     .await;
     tokio::time::timeout(super::SOON, failpoint.stopped()).await.expect("the step is reached");

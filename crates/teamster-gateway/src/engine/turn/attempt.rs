@@ -13,7 +13,7 @@ use super::open_requests::OpenRequests;
 use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
 use crate::channels::{LiveAnswer, deliveries};
-use crate::config::{TurnSettings, with_keys};
+use crate::config::TurnSettings;
 use crate::engine::log_writer::LogBuffer;
 use crate::engine::running::TurnCommand;
 use crate::engine::sessions::OpenSession;

@@ -9,8 +9,8 @@ use teamster_store::{BudgetDecision, BudgetLimit, Seq, Timestamp};
 
 use super::context::{TurnContext, TurnError};
 use super::failures::{failed, refused};
-use crate::config::cost::without_cost;
 use crate::config::TurnSettings;
+use crate::config::cost::without_cost;
 use crate::engine::history::{History, Span, history, primed};
 use crate::engine::intake::MessageDetails;
 use crate::engine::sessions::OpenSession;

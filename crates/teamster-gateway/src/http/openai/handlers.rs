@@ -23,7 +23,7 @@ use super::chunks::Head;
 use super::error::ApiError;
 use super::request::{self, ChatRequest};
 use super::turn::{self, ChatTurn, Step};
-use crate::access::{Place, Places, Scope};
+use crate::access::{Places, Scope, StreamPermit};
 use crate::engine::Gateway;
 use crate::http::extract::{Authenticated, Body};
 use crate::http::problem::Problem;
@@ -143,11 +143,11 @@ struct Chunks {
     /// Chunks that are not sent yet.
     ready: VecDeque<String>,
     has_ended: bool,
-    _place: Place,
+    _place: StreamPermit,
 }
 
 /// Returns the response of a stream. The role is sent at once: proxies close connections that are silent for a minute.
-fn streamed(face: &Face, turn: ChatTurn, head: Head, place: Place) -> Response {
+fn streamed(face: &Face, turn: ChatTurn, head: Head, place: StreamPermit) -> Response {
     let (silence, patience) = (face.gateway.config().timing.heartbeat, face.patience);
     let ready = VecDeque::from([head.start()]);
     let mut chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
