@@ -170,7 +170,10 @@ pub fn resolve(
             .or_else(|| conversation.model.clone().filter(|_| is_conversations))
             .or_else(|| defaults.model.clone().filter(|_| is_default)),
         permission: permission(config, rule, conversation, origin),
-        allow_tools: rule.allow_tools.clone().unwrap_or_else(|| defaults.allow_tools.clone()),
+        // The rules of tools belong to their agent.
+        allow_tools: (rule.allow_tools.clone())
+            .or_else(|| is_default.then(|| defaults.allow_tools.clone()))
+            .unwrap_or_default(),
         directory: directory(config, rule, conversation.directory.as_deref(), origin),
         instructions: [&config.instructions.text, &rule.instructions, &conversation.instructions]
             .into_iter()

@@ -45,10 +45,10 @@ async fn with_codex() -> TestGateway {
     TestGateway::of(gateway, directory).await
 }
 
-async fn answer(test: &TestGateway, conversation: ConversationId, agent: &str, text: &str) -> String {
+async fn answer(test: &TestGateway, conversation: ConversationId, agent: &str, message: &str) -> String {
     let change = ConversationChange { agent: Some(agent.to_owned()), ..ConversationChange::default() };
     test.gateway.update_conversation(conversation, change).await.unwrap();
-    let ended = test.ended(test.send(conversation, text).await.turn).await;
+    let ended = test.ended(test.send(conversation, message).await.turn).await;
     assert_eq!(ended.error_code, None, "{:?}", ended.result.map(|result| result.as_str().to_owned()));
     let result: RunResult = ended.result.unwrap().to().unwrap();
     result.final_text.as_str().to_owned()

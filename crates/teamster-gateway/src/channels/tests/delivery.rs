@@ -274,7 +274,7 @@ async fn a_delivery_that_always_panics_is_given_up_visibly_and_frees_its_chat() 
 #[tokio::test]
 async fn a_wait_for_the_pace_of_a_service_uses_up_no_attempts() {
     let mut service = Service::new([]);
-    service.capabilities.channel_interval = Duration::from_secs(3600);
+    service.capabilities.channel_interval = Duration::from_hours(1);
     let service = service.shared();
     let mut world = World::new(service.clone()).await;
     world.config.channels.delivery.max_attempts = 1;
