@@ -111,7 +111,8 @@ mod tests {
             parse(Path::new("/c"), entries.join("\n").as_bytes(), Owner::User, Some(&[]), &TestInputs::default());
         assert!(file.problems.is_empty(), "{:?}", file.problems);
         let keys = crate::config::schema::serve_keys();
-        let is_missing = |key: &&String| !file.serve.lines.contains_key(&key.replace("[]", ".0"));
+        let has = |key: &str, rule: usize| file.serve.lines.contains_key(&key.replace("[]", &format!(".{rule}")));
+        let is_missing = |key: &&String| !has(key, 0) && !has(key, 1);
         // A hook is a command or a webhook, and has one secret.
         let optional = ["hooks[].", "webhooks[]."];
         let is_optional = |key: &&String| optional.iter().any(|list| key.starts_with(list));

@@ -170,7 +170,7 @@ fn receipt(accepted: Result<AcceptedMessage, GatewayError>) -> Result<Receipt, I
         Err(
             error @ (GatewayError::Rejected { .. } | GatewayError::Invalid { .. } | GatewayError::Forbidden { .. }),
         ) => Ok(Receipt::Refused(error.to_string())),
-        Err(error) => Err(InboxError(error.to_string())),
+        Err(error) => Err(internal(&error)),
     }
 }
 

@@ -27,7 +27,7 @@ async fn with_codex() -> TestGateway {
     std::fs::write(bin.join("codex"), program).unwrap();
     std::fs::set_permissions(bin.join("codex"), PermissionsExt::from_mode(0o755)).unwrap();
     let mut config = Config::default();
-    config.data_dir = path.to_owned();
+    config.data_dir = path.join("data");
     config.turn.directory = path.join("work");
     config.turn.cli_path = Some(path.join("agent"));
     let search = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());

@@ -21,7 +21,7 @@ async fn a_finished_answer_survives_a_store_that_cannot_be_written_for_a_while()
     let gated = format!("{{ waitForFile = \"{}\" }}", gate.display());
     write_agent(path, &format!("[[turns]]\nsteps = [{{ say = \"begin\" }}, {gated}, {{ say = \"end\" }}]\n"));
     let mut config = Config::default();
-    config.data_dir = path.to_owned();
+    config.data_dir = path.join("data");
     config.turn.directory = path.join("work");
     config.turn.cli_path = Some(path.join("agent"));
     let file = path.join("store.db");
