@@ -44,10 +44,9 @@ static STARTUP_PERMITS: Semaphore = Semaphore::const_new(16);
 /// How long a cancelled start waits for a disk, so that the files of the run are removed when the call returns.
 const DISK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The files of a run, written before its process starts, and what to start.
+/// What to start, after the files of the run were written.
 struct Prepared {
     spawn: Spawn,
-    resources: RunResources,
     project_guard: Option<ProjectGuard>,
     warning: Option<Warning>,
 }
@@ -74,10 +73,18 @@ impl AgentProcess {
         })
         .await;
         log::step("prepared and keeper ready");
-        let Some((launch, prepared)) = prepared else {
+        let Some((launch, mut resources, prepared)) = prepared else {
             return Err(not_spawned(&SpawnError::Stopped));
         };
-        let Prepared { spawn, mut resources, project_guard, warning } = prepared?;
+        let Prepared { spawn, project_guard, warning } = match prepared {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                // The removal of files needs descriptors, which the keeper may have taken.
+                drop(keeper);
+                _ = wait_for_disk(resources.remove_and_log(), cancel).await;
+                return Err(failure);
+            }
+        };
         let spawned = match keeper.map(|keeper| keeper.with_lease(lease.as_ref())) {
             Ok(keeper) => keeper.spawn_until(&spawn, resources.run_dir.as_ref(), cancel.cancelled()).await,
             Err(error) => Err(error),
@@ -144,26 +151,30 @@ fn connect(
 }
 
 /// Prepares a start on a thread that may wait for the disk.
-async fn prepare_on_thread(launch: Launch, host: Host) -> (Launch, Result<Prepared, Failure>) {
+async fn prepare_on_thread(launch: Launch, host: Host) -> (Launch, RunResources, Result<Prepared, Failure>) {
     // A caller that stops waiting releases it, so that starts on a disk that does not answer do not block others.
     let _permit = STARTUP_PERMITS.acquire().await;
     blocking(move || {
         log::step("thread started");
-        let prepared = prepare(&launch, host);
+        let mut resources = RunResources { merged: Vec::new(), files: None, run_dir: None, recording: None };
+        let prepared = prepare(&launch, host, &mut resources);
         log::step("prepared");
-        (launch, prepared)
+        (launch, resources, prepared)
     })
     .await
 }
 
-fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
-    let (run_dir, warning) = match host.ledger.register(&host.agent) {
-        Ok(run) => (Some(run), None),
-        Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, with_causes(&error)))),
+/// Writes the files of a run to `resources`, also those of a start that fails.
+fn prepare(launch: &Launch, mut host: Host, resources: &mut RunResources) -> Result<Prepared, Failure> {
+    let warning = match host.ledger.register(&host.agent) {
+        Ok(run) => {
+            resources.run_dir = Some(run);
+            None
+        }
+        Err(error) => Some(Warning::new(WarningCode::LedgerUnavailable, with_causes(&error))),
     };
     log::step("ledger entry written");
-    let mut resources = RunResources { merged: Vec::new(), files: None, run_dir, recording: None };
-    let files = private_files(launch, &host, &mut resources)?;
+    let files = private_files(launch, &host, resources)?;
     log::step("private files written");
     let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
@@ -198,7 +209,7 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
         )?);
     }
     let spawn = Spawn { program, args, env: environment, cwd: host.cwd, stdin, output };
-    Ok(Prepared { spawn, resources, project_guard, warning })
+    Ok(Prepared { spawn, project_guard, warning })
 }
 
 type Files = Vec<(Cow<'static, str>, PathBuf)>;
