@@ -79,7 +79,7 @@ impl AgentProcess {
         let Prepared { spawn, project_guard, warning } = match prepared {
             Ok(prepared) => prepared,
             Err(failure) => {
-                // The removal of files needs descriptors, which the keeper may have taken.
+                // The removal of files needs descriptors, and the keeper holds some.
                 drop(keeper);
                 _ = wait_for_disk(resources.remove_and_log(), cancel).await;
                 return Err(failure);
