@@ -59,6 +59,8 @@ pub(crate) fn markers_of(pid: i32) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -67,6 +69,11 @@ mod tests {
         assert_ne!(marker.name(), EnvMarker::unique().name());
         let mut child = std::process::Command::new("sleep").arg("30").env(marker.name(), "1").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
+        // A spawn may return before the kernel has set the environment of the new program.
+        let limit = Instant::now() + Duration::from_secs(10);
+        while markers_of(pid).is_none() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(markers_of(pid).unwrap(), [marker.name()]);
         child.kill().unwrap();
         child.wait().unwrap();
