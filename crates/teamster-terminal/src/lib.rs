@@ -8,14 +8,14 @@ mod style;
 use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rexpect::process::PtyProcess;
-pub use rexpect::process::{Signal, WaitStatus};
+pub use rexpect::process::Signal;
+use rexpect::process::WaitStatus;
 use rustix::termios::{LocalModes, Winsize};
 pub use vt100;
 
@@ -31,13 +31,22 @@ pub const SIZES: [Size; 2] = [(80, 24), (120, 40)];
 /// The default time limit of a wait, long enough for a busy machine.
 pub const BOUND: Duration = Duration::from_secs(20);
 
+/// The shell that starts the command and waits for it. When the first process of a terminal ends, Linux discards the output
+/// that has not been read yet (`pty_flush_buffer`), so that process must not be the command. It reports the exit code in an
+/// operating system command, which no terminal shows.
+const SHELL: &str = "set -m; \"$@\"; printf '\\033]exit;%d\\007' $?; exec /bin/sleep 100";
+
+/// What precedes the exit code in the output of the shell.
+const EXIT: &[u8] = b"\x1b]exit;";
+
 /// A command that runs on a terminal. Its methods panic if a system call fails or a condition is not met in time, so that
 /// the test fails.
 pub struct Terminal {
     process: PtyProcess,
     input: std::fs::File,
     emulator: Arc<Mutex<Emulator>>,
-    reader: Option<JoinHandle<()>>,
+    /// It ends with the exit code of the command.
+    reader: Option<JoinHandle<Option<i32>>>,
     /// The time limit of a wait.
     limit: Duration,
 }
@@ -49,9 +58,15 @@ struct Emulator {
 }
 
 impl Emulator {
-    fn process(&mut self, bytes: &[u8]) {
-        self.sent.extend_from_slice(bytes);
+    /// Takes output. Returns the exit code if the command has ended.
+    fn process(&mut self, bytes: &[u8]) -> Option<i32> {
         self.parser.process(bytes);
+        self.sent.extend_from_slice(bytes);
+        let at = self.sent.windows(EXIT.len()).rposition(|window| window == EXIT)?;
+        let code = self.sent.get(at + EXIT.len()..)?.strip_suffix(b"\x07")?;
+        let code = String::from_utf8_lossy(code).parse().ok()?;
+        self.sent.truncate(at);
+        Some(code)
     }
 
     /// Whether the command has started a synchronized update that is not complete. A terminal shows the previous screen then.
@@ -62,15 +77,24 @@ impl Emulator {
 }
 
 impl Terminal {
-    /// Starts a command on a terminal of this size.
+    /// Starts a command on a terminal of this size, from a shell with job control.
     pub fn start(command: &Command, size: Size) -> Self {
+        Self::start_from(SHELL, command, size)
+    }
+
+    /// Starts a command as the first process of a terminal: no shell can continue it.
+    pub fn start_without_shell(command: &Command, size: Size) -> Self {
+        Self::start_from("exec \"$@\"", command, size)
+    }
+
+    fn start_from(script: &str, command: &Command, size: Size) -> Self {
         let (columns, rows) = size;
         // The size is set before the command starts, so it never sees another one.
         let mut sized = Command::new("/bin/sh");
-        sized.arg("-c").arg(format!("PATH=/usr/bin:/bin stty rows {rows} cols {columns}; exec \"$@\"")).arg("sh");
+        sized.arg("-c").arg(format!("PATH=/usr/bin:/bin stty rows {rows} cols {columns}; {script}")).arg("sh");
         sized.arg(command.get_program()).args(command.get_args()).env_clear();
         let with_value = |(name, value): (_, Option<_>)| value.map(|value| (name, value));
-        sized.envs(command.get_envs().filter_map(with_value)).stdin(Stdio::inherit()).arg0("sh");
+        sized.envs(command.get_envs().filter_map(with_value)).stdin(Stdio::inherit());
         if let Some(directory) = command.get_current_dir() {
             sized.current_dir(directory);
         }
@@ -81,9 +105,13 @@ impl Terminal {
         let (mut output, shown) = (process.get_file_handle().unwrap(), Arc::clone(&emulator));
         let reader = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // At the end of the command, Linux reports an error.
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                shown.lock().unwrap().process(buffer.get(..count).unwrap_or_default());
+            loop {
+                // When the shell is killed, Linux reports an error.
+                let count = output.read(&mut buffer).ok().filter(|count| *count > 0)?;
+                let code = shown.lock().unwrap().process(buffer.get(..count)?);
+                if code.is_some() {
+                    return code;
+                }
             }
         });
         let input = process.get_file_handle().unwrap();
@@ -111,8 +139,14 @@ impl Terminal {
     }
 
     /// Sends a signal to the command.
-    pub fn signal(&mut self, signal: Signal) {
-        self.process.signal(signal).unwrap();
+    pub fn signal(&self, signal: Signal) {
+        let signal = rustix::process::Signal::from_named_raw(signal as i32).unwrap();
+        rustix::process::kill_process(self.foreground().unwrap(), signal).unwrap();
+    }
+
+    /// Returns the first process of the foreground: the command, or the shell after its end.
+    fn foreground(&self) -> rustix::io::Result<rustix::process::Pid> {
+        rustix::termios::tcgetpgrp(&self.input)
     }
 
     /// Returns whether the terminal sends single keys, without an echo.
@@ -161,18 +195,12 @@ impl Terminal {
 
     /// Waits for the end of the command. Returns its exit code.
     pub fn wait_for_exit(&mut self) -> i32 {
-        let mut code = None;
-        until_within(self.limit, "the command ends", || {
-            // The status can be read only once after the exit.
-            match self.process.status() {
-                Some(WaitStatus::Exited(_, found)) => code = Some(found),
-                Some(WaitStatus::StillAlive) => {}
-                other => panic!("{other:?}"),
-            }
-            code.is_some()
-        });
-        self.reader.take().unwrap().join().unwrap();
-        code.unwrap()
+        until_within(self.limit, "the command ends", || self.reader.as_ref().is_none_or(JoinHandle::is_finished));
+        let code = self.reader.take().unwrap().join().unwrap();
+        code.unwrap_or_else(|| match self.process.kill(Signal::SIGKILL) {
+            Ok(WaitStatus::Exited(_, code)) => code,
+            other => panic!("{other:?}"),
+        })
     }
 
     /// Returns what is on the screen. Waits for the end of an update.
@@ -207,7 +235,8 @@ impl fmt::Debug for Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended.
+        // They may have ended.
+        _ = self.foreground().and_then(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
         _ = self.process.kill(Signal::SIGKILL);
     }
 }

@@ -61,6 +61,10 @@ impl Chat {
     }
 
     fn start(args: &[&str], size: (u16, u16), change: impl FnOnce(&mut Command)) -> Self {
+        Self::start_with(args, change, |chat| Terminal::start(chat, size))
+    }
+
+    fn start_with(args: &[&str], change: impl FnOnce(&mut Command), start: impl FnOnce(&Command) -> Terminal) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut chat = command("chat", AGENT, args);
         let question = json!({"questions": [{"question": "Which?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
@@ -71,7 +75,7 @@ impl Chat {
         chat.env("RECEIVED", folder.path().join("received")).env("PID_FILE", folder.path().join("pid"));
         chat.env("GO", folder.path().join("go")).current_dir(folder.path());
         change(&mut chat);
-        Self { terminal: Terminal::start(&chat, size), folder }
+        Self { terminal: start(&chat), folder }
     }
 
     fn open() -> Self {

@@ -138,7 +138,8 @@ fn ctrl_z_suspends_the_chat_with_a_restored_terminal_and_the_agent_works_on() {
 
 #[test]
 fn without_a_shell_ctrl_z_does_not_suspend() {
-    let mut chat = Chat::open();
+    let mut chat = Chat::start_with(&[], |_| {}, |chat| Terminal::start_without_shell(chat, SIZE));
+    chat.wait_for("Ctrl-D quits");
     chat.press("\u{1a}");
     chat.wait_for("no shell can continue this command");
     chat.quit();
