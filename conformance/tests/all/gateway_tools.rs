@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use teamster_gateway::config::Config;
 use teamster_gateway::tools::{self, AgentTools, SessionTools, ToolTurn};
 use teamster_gateway::{Clock, Gateway, IncomingMessage, MessageTarget, Parts};
 use teamster_store::{
-    ChatAddress, ConversationId, HostId, Json, MemoryStore, MessageMode, NewConversation, Seq, TurnId,
+    ChatAddress, ClaimRequest, ConversationId, HostId, Json, Lease, MemoryStore, MessageMode, NewConversation, Seq,
 };
 use teamster_testkit::provider::{ModelRequest, Reply, Scenario, Script};
 use tempfile::TempDir;
@@ -105,7 +106,7 @@ async fn an_agent_sends_messages_and_files_and_makes_schedules_without_a_permiss
 struct Chat {
     gateway: Gateway,
     conversation: ConversationId,
-    turn: TurnId,
+    lease: Lease,
     tools: AgentTools,
     _data: TempDir,
 }
@@ -140,15 +141,24 @@ impl Chat {
             attachments: Vec::new(),
             mode: MessageMode::Queue,
         };
-        let turn = gateway.accept(message).await?.turn.turn;
+        gateway.accept(message).await?;
+        let request = ClaimRequest {
+            worker: gateway.worker().clone(),
+            host: HostId::new("test"),
+            lease_for: Duration::from_hours(1),
+            max_running: 1,
+            max_running_per_chat: 1,
+            affinity: Duration::ZERO,
+        };
+        let lease = gateway.store().claim(request, gateway.now()).await?.context("no turn waits")?.lease;
         let tools = AgentTools::default();
         tools::start(&tools, &gateway).await?;
-        Ok(Self { gateway, conversation, turn, tools, _data: data })
+        Ok(Self { gateway, conversation, lease, tools, _data: data })
     }
 
     fn turn(&self, directory: PathBuf) -> ToolTurn {
-        let (conversation, turn) = (self.conversation, self.turn);
-        ToolTurn { conversation, turn, address: address(), author: "ann".to_owned(), directory }
+        let Lease { conversation, turn, epoch } = self.lease;
+        ToolTurn { conversation, turn, epoch, address: address(), author: "ann".to_owned(), directory }
     }
 
     /// Adds the tools to a request that permits nothing else.

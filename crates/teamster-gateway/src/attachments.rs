@@ -54,9 +54,7 @@ impl Attachments {
         on_thread(move || {
             let hash = base16ct::lower::encode_string(&Sha256::digest(&bytes));
             let path = path_of(&files.directory, &hash).ok_or_else(|| io::Error::other("invalid hash"))?;
-            if let Ok(known) = std::fs::File::options().write(true).open(&path) {
-                // It is kept from now on as long as a new file.
-                known.set_modified(SystemTime::now())?;
+            if mark_used(&path).is_ok() {
                 return Ok(hash);
             }
             let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -90,6 +88,34 @@ impl Attachments {
         .await
     }
 
+    /// Returns the hashes of the contents that were stored or named by a message last before a time.
+    pub async fn unused_since(&self, time: SystemTime) -> io::Result<Vec<String>> {
+        let directory = Arc::clone(&self.directory);
+        on_thread(move || {
+            let files = stored(&directory)?.into_iter();
+            let unused = files.filter(|(_, metadata)| metadata.modified().is_ok_and(|used| used < time));
+            Ok(unused.filter_map(|(path, _)| hash_of(&path)).collect())
+        })
+        .await
+    }
+
+    /// Deletes contents, but none that was used after a time.
+    pub async fn delete_unused(&self, hashes: Vec<String>, time: SystemTime) -> io::Result<()> {
+        let files = self.clone();
+        on_thread(move || {
+            for path in hashes.iter().filter_map(|hash| path_of(&files.directory, hash)) {
+                let metadata = std::fs::metadata(&path)?;
+                // A message may have used it meanwhile.
+                if metadata.modified()? < time {
+                    std::fs::remove_file(path)?;
+                    files.release(metadata.len());
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
     fn reserve(&self, size: u64) -> io::Result<()> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let now = match *used {
@@ -106,11 +132,11 @@ impl Attachments {
         *used = used.map(|used| used.saturating_sub(size));
     }
 
-    /// Returns the size of a content in bytes.
+    /// Returns the size of a content in bytes. It is kept from now on as long as a new one, because a message will name it.
     pub async fn size(&self, hash: &str) -> io::Result<u64> {
         let path = path_of(&self.directory, hash)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this is not the hash of a file"))?;
-        on_thread(move || Ok(std::fs::metadata(path)?.len())).await
+        on_thread(move || mark_used(&path)).await
     }
 
     /// Reads a content.
@@ -130,6 +156,13 @@ fn write(parent: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::File::open(parent)?.sync_all()
 }
 
+/// Records that a content is used now, and returns its size.
+fn mark_used(path: &Path) -> io::Result<u64> {
+    let file = std::fs::File::options().write(true).open(path)?;
+    file.set_modified(SystemTime::now())?;
+    Ok(file.metadata()?.len())
+}
+
 /// Returns all files, also those that a crash has left. A file that is being deleted is skipped.
 fn stored(directory: &Path) -> io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
     let entries = |directory: &Path| match std::fs::read_dir(directory) {
@@ -145,6 +178,13 @@ fn stored(directory: &Path) -> io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
         }
     }
     Ok(found)
+}
+
+/// Returns the hash of the content of a file. `None` if it is another file, such as one that a crash has left.
+fn hash_of(path: &Path) -> Option<String> {
+    let (directory, folder, file) = (path.parent()?.parent()?, path.parent()?.file_name()?, path.file_name()?);
+    let hash = format!("{}{}", folder.to_str()?, file.to_str()?);
+    (path_of(directory, &hash)? == path).then_some(hash)
 }
 
 /// Returns the path of a content. `None` if the text is not a hash.
@@ -204,5 +244,29 @@ mod tests {
         let hash = files.put(b"hello".to_vec()).await.unwrap();
         let mode = std::fs::metadata(path_of(directory.path(), &hash).unwrap()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[tokio::test]
+    async fn a_content_is_deleted_only_if_it_was_not_used_since_the_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Attachments::in_directory(directory.path().join("files"));
+        assert_eq!(files.unused_since(SystemTime::now()).await.unwrap(), [""; 0]);
+        let (old, used) = (files.put(b"old".to_vec()).await.unwrap(), files.put(b"used".to_vec()).await.unwrap());
+        let hour_ago = SystemTime::now() - Duration::from_hours(1);
+        for hash in [&old, &used] {
+            let path = path_of(&files.directory, hash).unwrap();
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(hour_ago).unwrap();
+        }
+        let time = SystemTime::now() - Duration::from_mins(30);
+        let mut unused = files.unused_since(time).await.unwrap();
+        unused.sort_unstable();
+        let mut both = vec![old.clone(), used.clone()];
+        both.sort_unstable();
+        assert_eq!(unused, both);
+        // A message names it, before it is deleted.
+        assert_eq!(files.size(&used).await.unwrap(), 4);
+        files.delete_unused(unused, time).await.unwrap();
+        assert!(files.get(&old).await.is_err());
+        assert_eq!(files.get(&used).await.unwrap(), b"used");
     }
 }

@@ -22,6 +22,8 @@ pub const FAILPOINTS: &[&str] = &[
     "prompt.sent",
     "append.before",
     "append.after",
+    "steer.joined",
+    "steer.recorded",
     "permission.requested",
     "permission.answered",
     "finish.before",

@@ -1,14 +1,15 @@
 //! The request of an agent's session, as far as the agent supports it.
 //!
 //! A gateway has one configuration for all agents, and each agent lacks something. What only limits or extends a turn is left
-//! out. What protects the machine is never left out: then the turn does not start.
+//! out. What protects the machine is never left out: then the turn does not start. Only literal prompts are left out, for an agent
+//! that the configuration names.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
 use teamster::RunRequest;
-use teamster::agent::Agent;
-use teamster::request::{Inherit, McpServer, Permissions, PromptMode};
+use teamster::agent::{Agent, Feature, Support};
+use teamster::request::{Inherit, McpServer, Permissions, ProjectTrust, PromptMode};
 
 use crate::config::{Config, ConversationSettings, Origin, TurnSettings, resolve};
 
@@ -25,6 +26,8 @@ pub enum Omission {
     AllowTools,
     /// The tools of the gateway.
     Tools,
+    /// Literal prompts: it is unknown whether the agent interprets a prompt. Only for an agent that the configuration names.
+    LiteralPrompts,
 }
 
 impl fmt::Display for Omission {
@@ -33,6 +36,9 @@ impl fmt::Display for Omission {
             Self::MaxTurns => "max_turns is not used: the agent cannot limit the model calls of a turn in a session",
             Self::AllowTools => {
                 "allow_tools is not used: the agent cannot enforce the rules, so its tools need permission"
+            }
+            Self::LiteralPrompts => {
+                "prompts may not be literal: the agent may take a message that starts with `/` or `@` as a command"
             }
             Self::Tools => {
                 "the tools of the gateway are not offered: the agent starts no MCP server in a directory that is not \
@@ -53,14 +59,26 @@ pub(crate) fn session_request(config: &Config, settings: &TurnSettings) -> RunRe
     request.model.clone_from(&settings.model);
     request.cli_path.clone_from(&settings.cli_path);
     request.max_turns = config.turn.max_turns.or(NonZeroU32::new(MAX_TURNS));
+    request.max_budget_usd = settings.budget_usd();
     request.limits.answer = config.timing.permission_timeout;
     request.limits.deadline = config.turn.deadline.unwrap_or_default();
     request
 }
 
 /// Removes what the agent does not support, and returns what it was.
-pub(crate) fn fit(agent: &dyn Agent, request: &mut RunRequest) -> Vec<Omission> {
+pub(crate) fn fit(agent: &dyn Agent, config: &Config, request: &mut RunRequest) -> Vec<Omission> {
     let mut omissions = Vec::new();
+    if refuses(agent, Feature::LiteralPrompt) && is_named(config, agent.name()) {
+        request.prompt_mode = PromptMode::default();
+        omissions.push(Omission::LiteralPrompts);
+    }
+    if refuses(agent, Feature::AllowTools) && !request.permissions.allow.is_empty() {
+        request.permissions.allow.clear();
+        omissions.push(Omission::AllowTools);
+    }
+    if refuses(agent, Feature::MaxTurns) && request.max_turns.take().is_some() {
+        omissions.push(Omission::MaxTurns);
+    }
     let mut omit = |omission, change: fn(&mut RunRequest), is_better: fn(&dyn Agent, &RunRequest) -> bool| {
         let mut without = request.clone();
         change(&mut without);
@@ -73,6 +91,38 @@ pub(crate) fn fit(agent: &dyn Agent, request: &mut RunRequest) -> Vec<Omission> 
     omit(Omission::MaxTurns, |request| request.max_turns = None, is_supported);
     omit(Omission::MaxTurns, |request| request.max_turns = None, is_live);
     omissions
+}
+
+/// Returns whether the configuration names an agent, so that the operator has selected it.
+fn is_named(config: &Config, name: &str) -> bool {
+    let mut names = config.rules.iter().filter_map(|rule| rule.agent.as_deref()).chain([config.turn.agent.as_str()]);
+    names.any(|named| named.eq_ignore_ascii_case(name))
+}
+
+/// Takes instructions out of a request whose agent has no place for them but its prompt.
+pub(crate) fn instructions_of_prompt(agent: &dyn Agent, request: &mut RunRequest) -> Option<String> {
+    if refuses(agent, Feature::AppendSystemPrompt) { request.append_system_prompt.take() } else { None }
+}
+
+fn refuses(agent: &dyn Agent, feature: Feature) -> bool {
+    agent.capabilities().is_some_and(|known| matches!(known.support(feature), Support::Refused(_)))
+}
+
+/// Returns why a conversation cannot select an agent: it lacks what protects the machine.
+pub(crate) fn refusal(agent: &dyn Agent, config: &Config) -> Option<String> {
+    let name = agent.name();
+    if refuses(agent, Feature::LiteralPrompt) && !is_named(config, name) {
+        return Some(format!(
+            "the agent {name} may interpret prompts: only the operator can select it, in the configuration"
+        ));
+    }
+    if refuses(agent, Feature::UntrustedProject) && config.turn.project_trust == ProjectTrust::Untrusted {
+        return Some(format!(
+            "the agent {name} may use the configuration of its directory: the operator must set serve.project_trust = \
+             \"trusted\" for it"
+        ));
+    }
+    None
 }
 
 /// Returns whether the agent supports a request.
@@ -103,7 +153,7 @@ pub fn omissions(agent: &dyn Agent, config: &Config) -> Vec<Omission> {
         return Vec::new();
     };
     let mut request = session_request(config, &settings);
-    let mut omissions = fit(agent, &mut request);
+    let mut omissions = fit(agent, config, &mut request);
     if config.tools.enabled && is_supported(agent, &request) {
         request.mcp_servers.insert("teamster".to_owned(), McpServer::http("http://127.0.0.1:1/mcp"));
         if !is_supported(agent, &request) {
@@ -115,10 +165,9 @@ pub fn omissions(agent: &dyn Agent, config: &Config) -> Vec<Omission> {
 
 #[cfg(test)]
 mod tests {
-    use teamster::Registry;
-    use teamster::request::ProjectTrust;
-
     use super::*;
+    use crate::config::Rule;
+    use teamster::Registry;
 
     fn of(name: &str, change: impl FnOnce(&mut Config)) -> Vec<Omission> {
         let mut config = Config::default();
@@ -169,8 +218,37 @@ mod tests {
             Origin { channel: "http", chat: "", author: "" },
         );
         let mut request = session_request(&config, &settings.unwrap());
-        fit(&*agent, &mut request);
+        fit(&*agent, &config, &mut request);
         assert_eq!(request.project_trust, ProjectTrust::Untrusted);
         assert!(!is_supported(&*agent, &request));
+    }
+
+    #[test]
+    fn an_agent_that_speaks_acp_can_run_if_the_operator_names_and_trusts_it() {
+        let registry = Registry::default();
+        let acp = registry.get("acp").unwrap();
+        let mut config = Config::default();
+        assert!(refusal(&*acp, &config).unwrap().contains("only the operator"));
+        config.rules.push(Rule {
+            channel: Some("discord".to_owned()),
+            agent: Some("ACP".to_owned()),
+            ..Rule::default()
+        });
+        assert!(refusal(&*acp, &config).unwrap().contains("project_trust"));
+        config.turn.project_trust = ProjectTrust::Trusted;
+        config.turn.keep_keys = vec!["ACME_KEY".to_owned()];
+        config.turn.directory = "/work".into();
+        assert_eq!(refusal(&*acp, &config), None);
+        (config.turn.agent, config.turn.cli_path) = ("acp".to_owned(), Some("an-agent".into()));
+        let origin = Origin { channel: "http", chat: "", author: "" };
+        let settings = resolve(&config, Some("acp"), &ConversationSettings::default(), origin).unwrap();
+        let mut request = session_request(&config, &settings);
+        request.append_system_prompt = Some("Be brief.".to_owned());
+        assert_eq!(instructions_of_prompt(&*acp, &mut request).as_deref(), Some("Be brief."));
+        assert_eq!(fit(&*acp, &config, &mut request), [Omission::LiteralPrompts, Omission::MaxTurns]);
+        assert!(is_supported(&*acp, &request));
+        for name in ["claude", "codex", "gemini", "opencode"] {
+            assert_eq!(refusal(&*registry.get(name).unwrap(), &Config::default()), None, "{name}");
+        }
     }
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use teamster::Runtime;
 use teamster_channel::{Capabilities, Channel, ChannelError, Inbox, Outgoing, SendOutcome};
 use teamster_store::{
-    ChatAddress, ConversationId, Delivery, DeliveryFilter, HostId, Json, MemoryStore, NewConversation, PageRequest,
-    Seq, Timestamp, TurnId,
+    AttemptEnd, ChatAddress, ClaimRequest, ConversationId, Delivery, DeliveryFilter, Effects, EndState, Finish, HostId,
+    Json, Lease, MemoryStore, NewConversation, PageRequest, Seq, SessionChange, Timestamp, TurnId, WorkerId,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -112,6 +112,27 @@ impl TestGateway {
     /// Accepts a message, and returns its turn.
     pub(crate) async fn turn(&self, conversation: ConversationId, text: &str) -> TurnId {
         self.accept(conversation, text).await.unwrap().turn.turn
+    }
+
+    /// Claims a turn.
+    pub(crate) async fn claim(&self, worker: &str) -> Lease {
+        let request = ClaimRequest {
+            worker: WorkerId::new(worker),
+            host: HostId::new("test"),
+            lease_for: Duration::from_mins(1),
+            max_running: 100,
+            max_running_per_chat: 100,
+            affinity: Duration::ZERO,
+        };
+        self.gateway.store().claim(request, self.gateway.now()).await.unwrap().unwrap().lease
+    }
+
+    /// Ends a claimed turn with an answer.
+    pub(crate) async fn finish(&self, lease: Lease) {
+        let attempt =
+            AttemptEnd { session: SessionChange::Keep, usage: None, closings: Vec::new(), effects: Effects::default() };
+        let finish = Finish { state: EndState::Done, result: None, error_code: None, attempt };
+        self.gateway.store().finish(lease, finish, self.gateway.now()).await.unwrap();
     }
 
     /// Returns the events of a conversation of one type.

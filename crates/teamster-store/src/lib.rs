@@ -42,6 +42,7 @@
 pub mod conformance;
 mod error;
 mod feed_position;
+mod file_names;
 mod ids;
 mod memory;
 mod records;

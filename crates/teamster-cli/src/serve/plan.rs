@@ -106,7 +106,10 @@ pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec
     request.permissions.mode = turn.permission;
     request.permissions.allow.clone_from(&turn.allow_tools);
     request.inherit = Inherit::WithholdKeys { keep: turn.keep_keys.clone() };
-    (request.prompt_mode, request.project_trust) = (PromptMode::Literal, turn.project_trust);
+    request.project_trust = turn.project_trust;
+    if !left_out.contains(&Omission::LiteralPrompts) {
+        request.prompt_mode = PromptMode::Literal;
+    }
     request.cwd = Some(turn.directory.clone());
     let config = BackendConfig::new(request).with_runtime(Arc::clone(&plan.runtime));
     let backend = Backend::create(&turn.agent, config).map_err(|error| cannot_run(&turn.agent, &error))?;
@@ -121,6 +124,25 @@ pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec
         Ok(inspection) => Ok((inspection, warnings)),
         Err(error) => Err(cannot_run(&turn.agent, &error)),
     }
+}
+
+/// Checks that the agents which only rules name can run, and returns what is wrong with them.
+pub(super) async fn check_other_agents(plan: &ServePlan) -> Vec<Printable> {
+    let config = &plan.serve.config;
+    let mut names: Vec<_> = config.rules.iter().filter_map(|rule| rule.agent.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut problems = Vec::new();
+    for name in names.into_iter().filter(|name| !name.eq_ignore_ascii_case(&config.turn.agent)) {
+        let problem = match plan.runtime.inspect(name, None).await {
+            Ok(Inspection { problem: None, .. }) => continue,
+            Ok(Inspection { problem: Some(problem), .. }) => problem,
+            Err(error) => error.to_string(),
+        };
+        let name = Printable::exact(name);
+        problems.push(printable!("the agent {} of a rule cannot run: {}", name, Printable::message(&problem)));
+    }
+    problems
 }
 
 fn cannot_run(agent: &str, error: &BackendError) -> Printable {

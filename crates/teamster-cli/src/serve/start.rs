@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 use super::data_dir;
 use super::greeting::{self, Access};
-use super::plan::{ServePlan, check_agent};
+use super::plan::{ServePlan, check_agent, check_other_agents};
 use crate::exit;
 use crate::path_text::home_relative;
 use crate::plan::{Inputs as _, SystemInputs};
@@ -35,10 +35,21 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
         Ok(agent) => agent,
         Err(code) => return code,
     };
+    let problems = check_other_agents(&plan).await;
+    if !problems.is_empty() {
+        return fail_each(&problems);
+    }
     let Serve { config, store, .. } = &plan.serve;
     let hooks = Hooks::new(config.hooks.clone(), Clock::system());
     if let Err(error) = hooks.check() {
         return fail(&Printable::error(&error));
+    }
+    let unusable = match channels::webhooks(&config.webhooks) {
+        Ok(webhooks) => unusable_channels(&webhooks).await,
+        Err(error) => return fail(&Printable::error(&error)),
+    };
+    if !unusable.is_empty() {
+        return fail_each(&unusable);
     }
     if let Some(Err(error)) = plan.token.as_deref().map(Secret::fixed) {
         return fail(&printable!("TEAMSTER_TOKEN: {}", Printable::error(&error)));
@@ -60,6 +71,18 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
     }
 }
 
+/// Checks channels with their services, and returns what is wrong with them.
+async fn unusable_channels(channels: &[Arc<WebhookChannel>]) -> Vec<Printable> {
+    let mut problems = Vec::new();
+    for channel in channels {
+        if let Err(problem) = channels::check(&**channel).await {
+            let name = Printable::exact(&channel.config().name);
+            problems.push(printable!("the webhook {} cannot be used: {}", name, Printable::message(&problem)));
+        }
+    }
+    problems
+}
+
 /// Serves until a signal. Returns the exit code.
 pub(super) async fn serve(mut plan: ServePlan) -> u8 {
     // Signals are caught before anything is started, so that none can leave a process behind.
@@ -72,6 +95,8 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(agent) => agent,
         Err(code) => return code,
     };
+    // The turns of these agents fail, and all others run.
+    check_other_agents(&plan).await.iter().for_each(write_notice);
     let config = &plan.serve.config;
     let lock = match data_dir::open(&config.data_dir) {
         Ok(lock) => lock,
@@ -184,6 +209,13 @@ async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
         }
         Err(problem) => Err(fail(&problem)),
     }
+}
+
+fn fail_each(messages: &[Printable]) -> u8 {
+    for message in messages {
+        fail(message);
+    }
+    exit::FAILURE
 }
 
 fn fail(message: &Printable) -> u8 {

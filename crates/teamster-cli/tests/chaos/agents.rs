@@ -56,6 +56,8 @@ pub(crate) const QUICK: &[Behavior] = &[
     behavior("echo", 4, &[ANSWER]),
     behavior("tool", 1, &[TOOL, ANSWER]),
     behavior("ask", 4, &[ASK, ANSWER]),
+    // Messages go into its turn.
+    behavior("slow", 3, &[("{ waitMs = 200 }", 1), ANSWER]),
     behavior("crash", 2, &[CRASH]),
     behavior("late_crash", 2, &[("{ say = \"half\" }", 1), CRASH]),
     behavior("overload", 1, &[("{ fail = { status = 529, message = \"Overloaded\" } }", 1)]),

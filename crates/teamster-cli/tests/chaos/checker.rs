@@ -45,14 +45,18 @@ pub(crate) async fn check(observations: Observations<'_>) -> String {
         let log = client.log(&id).await;
         logs.insert(address, (id, log));
     }
-    let mut ends = BTreeMap::new();
+    let (mut ends, mut joined) = (BTreeMap::new(), Vec::new());
     let approved = approvals.all();
     for (address, (id, log)) in &logs {
         let sent: Vec<_> = sent.iter().filter(|message| message.address == *address).collect();
         let seqs: Vec<_> = log.iter().map(|event| event["seq"].as_u64().expect("a number")).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the log of {id} has no gap");
-        check_turns(id, log, &sent, &mut ends);
+        joined.extend(check_turns(id, log, &sent, &mut ends));
         check_permissions(id, log, &approved);
+    }
+    for (turn, state) in joined {
+        let found = client.get(&format!("/v1/turns/{turn}")).await;
+        assert_eq!(found["state"], state, "{turn} ends with the turn into which its message went");
     }
     for (address, follower) in followers {
         let (id, log) = &logs[&address];
@@ -77,7 +81,13 @@ fn of_type<'a>(log: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Valu
     log.iter().filter(move |event| event["type"] == kind)
 }
 
-fn check_turns(id: &str, log: &[Value], sent: &[&SentMessage], ends: &mut BTreeMap<String, u32>) {
+/// Returns the turns whose messages went into other turns, with the states of those.
+fn check_turns(
+    id: &str,
+    log: &[Value],
+    sent: &[&SentMessage],
+    ends: &mut BTreeMap<String, u32>,
+) -> Vec<(String, Value)> {
     let turn = |event: &Value| event["turnId"].as_str().expect("a turn").to_owned();
     let queued: Vec<_> = of_type(log, "turn_queued").collect();
     let texts: Vec<_> = queued.iter().map(|event| event["text"].as_str().expect("a text")).collect();
@@ -101,21 +111,48 @@ fn check_turns(id: &str, log: &[Value], sent: &[&SentMessage], ends: &mut BTreeM
     }
     let aborted: BTreeSet<_> =
         turns.iter().zip(sent).filter(|(_, message)| message.is_aborted).map(|(turn, _)| turn).collect();
-    // A turn that is aborted while it waits ends before those that wait before it.
-    let waited = |turn: &String| !aborted.contains(turn);
     let finished: Vec<_> = of_type(log, "turn_finished").map(turn).collect();
-    assert_eq!(finished.len(), turns.len(), "{id}: each turn ends once");
+    let distinct: BTreeSet<_> = finished.iter().collect();
+    assert_eq!(finished.len(), distinct.len(), "{id}: each turn ends once");
+    let joined = turns.iter().zip(sent).filter(|(turn, _)| !distinct.contains(turn));
+    let joined: Vec<_> = joined.map(|(turn, message)| (turn.clone(), lead_state(log, turn, message))).collect();
+    // A turn that is aborted while it waits, and one whose message went into another turn, end before those that wait.
+    let started: BTreeSet<_> = of_type(log, "turn_started").map(turn).collect();
+    let waited = |turn: &String| !aborted.contains(turn) && distinct.contains(turn) && started.contains(turn);
     let in_order = |list: &[String]| list.iter().filter(|turn| waited(turn)).cloned().collect::<Vec<_>>();
-    assert_eq!(in_order(&finished), in_order(&turns), "{id}: turns end in order");
-    for (turn, message) in turns.iter().zip(sent) {
+    assert_eq!(in_order(&finished), in_order(&turns), "{id}: turns end in order:\n{}", outline(log));
+    *ends.entry("joined".to_owned()).or_default() += u32::try_from(joined.len()).expect("a small number");
+    for (turn, message) in turns.iter().zip(sent).filter(|(turn, _)| distinct.contains(turn)) {
         let events: Vec<_> = log.iter().filter(|event| event["turnId"] == turn.as_str()).cloned().collect();
         check_turn(turn, message, &events, ends);
     }
+    joined
+}
+
+/// Returns the events of turns in a form for people.
+fn outline(log: &[Value]) -> String {
+    let line = |event: &Value| {
+        let [kind, turn, into, text, code] =
+            ["type", "turnId", "into", "text", "errorCode"].map(|name| event[name].as_str().unwrap_or_default());
+        kind.starts_with("turn_").then(|| format!("{} {kind} {turn} {into}{text}{code}\n", event["seq"]))
+    };
+    log.iter().filter_map(line).collect()
+}
+
+/// Returns the state of the turn into which a message went. It ends after that.
+fn lead_state(log: &[Value], turn: &str, message: &SentMessage) -> Value {
+    assert!(message.is_steered, "{turn} has no end: {message:?}");
+    let last = log.iter().rfind(|event| event["turnId"] == turn).expect("an event");
+    assert_eq!(last["type"], "turn_joined", "{turn} has no end: {last}");
+    let ends = |event: &&Value| event["type"] == "turn_finished" && event["turnId"] == last["into"];
+    let end = log.iter().find(ends).unwrap_or_else(|| panic!("{turn}: its message went into no turn: {last}"));
+    assert!(end["seq"].as_u64() > last["seq"].as_u64(), "{turn}: its message went into a turn that had ended");
+    end["state"].clone()
 }
 
 fn check_turn(turn: &str, message: &SentMessage, events: &[Value], ends: &mut BTreeMap<String, u32>) {
     let end = of_type(events, "turn_finished").next().expect("an end");
-    attempts::check(turn, events, end);
+    attempts::check(turn, events, end, message.is_steered);
     let done: Vec<_> = of_type(events, "done").collect();
     assert!(done.len() <= 1, "{turn}: more than one answer");
     let name = match end["state"].as_str().expect("a state") {

@@ -36,6 +36,8 @@ pub(crate) struct SentMessage {
     pub(crate) edited: Option<String>,
     /// Whether the operator has aborted its turn, or tried to.
     pub(crate) is_aborted: bool,
+    /// Whether it may go into the running turn.
+    pub(crate) is_steered: bool,
 }
 
 impl Client {
@@ -90,13 +92,15 @@ impl Client {
     async fn send(&self, address: Address, text: &str, with_changes: bool) -> SentMessage {
         match &address {
             Address::Http(id) => {
-                let turn = self.send_by_http(id, text).await;
-                let is_aborted = with_changes && one_in(16);
+                let is_steered = one_in(3);
+                let turn = self.send_by_http(id, text, if is_steered { "steer" } else { "queue" }).await;
+                // The abort of a message that went into another turn would abort that turn.
+                let is_aborted = with_changes && !is_steered && one_in(12);
                 if is_aborted {
                     let Reply { status, body, .. } = self.post(&format!("/v1/turns/{turn}/abort"), &json!({})).await;
                     assert!(matches!(status, StatusCode::ACCEPTED | StatusCode::CONFLICT), "{status} {body}");
                 }
-                SentMessage { address, turn: Some(turn), text: text.to_owned(), edited: None, is_aborted }
+                SentMessage { address, turn: Some(turn), text: text.to_owned(), edited: None, is_aborted, is_steered }
             }
             Address::Webhook { chat, thread } => {
                 let turn = self.send_by_webhook(chat, thread, text).await;
@@ -107,15 +111,16 @@ impl Client {
                         self.post_signed(&format!("edit-{}", webhook_id(text)), &body).await;
                     assert_eq!(status, StatusCode::OK, "{body}");
                 }
-                SentMessage { address, turn, text: text.to_owned(), edited, is_aborted: false }
+                let (is_aborted, is_steered) = (false, false);
+                SentMessage { address, turn, text: text.to_owned(), edited, is_aborted, is_steered }
             }
         }
     }
 
     /// Sends a message by HTTP, and returns its turn.
-    async fn send_by_http(&self, conversation: &str, text: &str) -> String {
+    async fn send_by_http(&self, conversation: &str, text: &str, mode: &str) -> String {
         let path = format!("/v1/conversations/{conversation}/messages");
-        let (key, body) = (text.replace(' ', "-"), json!({"text": text}));
+        let (key, body) = (text.replace(' ', "-"), json!({"text": text, "mode": mode}));
         let send = || {
             self.call(&path, |http, url| http.post(url).bearer_auth(TOKEN).header("Idempotency-Key", &key).json(&body))
         };

@@ -15,6 +15,7 @@ use teamster_store::{ChatAddress, DeliveryFilter, Json, MessageMode, PermissionI
 
 use super::body::{Body, Meaning};
 use super::commands;
+use super::order::ChatOrder;
 use super::pages::all_deliveries;
 use super::token::request_of;
 use crate::attachments::StoredAttachment;
@@ -39,6 +40,7 @@ pub(super) struct ChannelInbox {
     senders_are_authenticated: bool,
     /// The number of messages of programs in a chat since the last message of a person.
     bots: Mutex<HashMap<String, u32>>,
+    order: ChatOrder,
 }
 
 impl ChannelInbox {
@@ -48,6 +50,7 @@ impl ChannelInbox {
             channel: channel.name().to_owned(),
             senders_are_authenticated: channel.capabilities().senders_are_authenticated,
             bots: Mutex::default(),
+            order: ChatOrder::default(),
         }
     }
 
@@ -177,6 +180,7 @@ fn receipt(accepted: Result<AcceptedMessage, GatewayError>) -> Result<Receipt, I
 #[async_trait]
 impl Inbox for ChannelInbox {
     async fn message(&self, mut message: Message) -> Result<Receipt, InboxError> {
+        let _entered = self.order.enter(&message.address).await;
         if message.is_addressed {
             let known = self.gateway.accepted_before(&self.channel, &message.ids, None).await;
             if let Some(receipt) = known.transpose().map(receipt) {
@@ -248,8 +252,8 @@ impl Inbox for ChannelInbox {
 
 /// Returns an error for the channel, and perhaps for its program. The cause may name files of the gateway: it is in the log.
 fn internal(error: &(dyn std::error::Error + 'static)) -> InboxError {
-    if let Some(stopping @ GatewayError::ShuttingDown) = error.downcast_ref() {
-        return InboxError(stopping.to_string());
+    if let Some(passing @ (GatewayError::ShuttingDown | GatewayError::Unavailable { .. })) = error.downcast_ref() {
+        return InboxError(passing.to_string());
     }
     tracing::error!(error, "a channel could not hand over what it has received");
     InboxError("the gateway has an error; its log has the cause".to_owned())

@@ -8,12 +8,14 @@
 //! | `delivery` | claims deliveries and sends those of different chats at the same time |
 //! | `attempt`, `send`, `ending`, `context` | one attempt, its parts, its end, and what they share |
 //! | `live`, `live_text` | the display of an answer while it grows |
-//! | `receive`, `inbox`, `commands` | what channels receive, through the access rules to the engine |
+//! | `receive`, `inbox`, `order`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
+//! | `check`, `status` | whether a channel can be used, for the operator |
 //! | `decision`, `parts` | what happens next, and the parts of a content, as pure functions |
 
 mod attempt;
 mod body;
+mod check;
 mod closing;
 mod commands;
 mod context;
@@ -25,11 +27,13 @@ mod failpoint;
 mod inbox;
 mod live;
 mod live_text;
+mod order;
 mod pages;
 mod parts;
 mod receive;
 mod send;
 mod settings;
+pub(crate) mod status;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -38,9 +42,10 @@ mod wording;
 
 use std::sync::Arc;
 
+pub use check::check;
 pub(crate) use live::LiveAnswer;
-pub use receive::ChannelStatus;
 pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};
+pub use status::ChannelStatus;
 pub use tasks::{ChannelTasks, start};
 pub use teamster_channel_webhook::{ConfigError, SecretText, WebhookChannel, WebhookConfig, router};
 

@@ -1,15 +1,15 @@
 //! The tasks of all channels.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::check::check_once;
 use super::delivery::deliver;
 use super::failpoint::Failpoint;
-use super::receive::{ChannelStatus, Statuses, receive};
+use super::receive::receive;
 use crate::engine::Gateway;
 
 /// The time that the tasks have beyond the limit of the configuration to end by themselves.
@@ -22,7 +22,6 @@ pub struct ChannelTasks {
     stop: CancellationToken,
     /// How long a shutdown may take.
     limit: Duration,
-    statuses: Statuses,
 }
 
 /// Starts receiving and delivering for each channel of a gateway. Call it inside a Tokio runtime.
@@ -35,23 +34,19 @@ pub fn start(gateway: &Gateway) -> ChannelTasks {
 
 /// Starts the tasks with a failpoint.
 pub(super) fn start_with(gateway: &Gateway, failpoint: Failpoint) -> ChannelTasks {
-    let (mut tasks, stop, statuses) = (JoinSet::new(), CancellationToken::new(), Statuses::default());
+    let (mut tasks, stop) = (JoinSet::new(), CancellationToken::new());
     for channel in gateway.channels() {
-        tasks.spawn(receive(gateway.clone(), Arc::clone(channel), statuses.clone()));
+        tasks.spawn(receive(gateway.clone(), Arc::clone(channel)));
+        tasks.spawn(check_once(gateway.clone(), Arc::clone(channel)));
     }
     if !gateway.channels().is_empty() {
         tasks.spawn(deliver(gateway.clone(), stop.clone(), failpoint));
     }
     let limit = gateway.config().channels.delivery.shutdown_timeout + SHUTDOWN_MARGIN;
-    ChannelTasks { tasks, stop, limit, statuses }
+    ChannelTasks { tasks, stop, limit }
 }
 
 impl ChannelTasks {
-    /// Returns what the operator sees of the receiving sides, by the names of the channels.
-    pub fn status(&self) -> BTreeMap<String, ChannelStatus> {
-        self.statuses.all()
-    }
-
     /// Sends the deliveries that are ready, and waits for the calls that are under way, within the time limit of the
     /// configuration. Receiving sides that do not end by then are dropped.
     ///

@@ -129,6 +129,12 @@ impl TurnSettings {
             && *directory == other.directory
             && *instructions == other.instructions
             && *approvers == other.approvers
+            && self.budget_usd() == other.budget_usd()
+    }
+
+    /// Returns the limit of the budget per day, in US dollars.
+    pub fn budget_usd(&self) -> Option<f64> {
+        self.daily_budget.as_ref().map(|(_, limit)| *limit)
     }
 }
 

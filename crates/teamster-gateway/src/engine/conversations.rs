@@ -11,6 +11,7 @@ use super::gateway::Gateway;
 use crate::config::{Config, ConversationSettings, Origin, resolve};
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
+use crate::session_request::refusal;
 
 /// The largest number of characters of names and titles.
 pub(crate) const MAX_NAME: usize = 500;
@@ -138,8 +139,9 @@ impl Gateway {
     }
 
     fn check_agent(&self, agent: &str) -> Result<(), GatewayError> {
-        let found = self.shared.runtime.registry().get(agent);
-        found.map(|_| ()).map_err(|error| GatewayError::Invalid { field: "agent", problem: error.to_string() })
+        let invalid = |problem| GatewayError::Invalid { field: "agent", problem };
+        let known = self.shared.runtime.registry().get(agent).map_err(|error| invalid(error.to_string()))?;
+        refusal(&*known, &self.shared.config).map_or(Ok(()), |problem| Err(invalid(problem)))
     }
 
     fn check_settings(&self, settings: &mut ConversationSettings) -> Result<(), GatewayError> {

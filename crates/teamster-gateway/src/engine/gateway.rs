@@ -1,14 +1,14 @@
 //! The gateway as its callers see it, and what its parts share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use teamster::Runtime;
 use teamster_channel::{Channel, Pace};
 use teamster_store::{
-    ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, NewDelivery, NewEvent, Seq, Store, Timestamp,
-    TurnId, WorkerId,
+    ConversationId, ConversationPatch, Effects, FeedCursor, HostId, Json, Lease, NewDelivery, NewEvent, Progress, Seq,
+    Store, Timestamp, TurnId, WorkerId,
 };
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,7 @@ use super::sessions::IdleSessions;
 use super::slots::Slots;
 use super::stream::{EventStream, FeedStream};
 use crate::attachments::Attachments;
+use crate::channels::status::{ChannelStatus, ChannelStatuses};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::GatewayError;
@@ -73,6 +74,7 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     pub(super) runtime: Arc<Runtime>,
     pub(super) channels: Vec<Arc<dyn Channel>>,
+    pub(super) channel_statuses: ChannelStatuses,
     /// The pace of each channel.
     pub(super) paces: HashMap<String, Arc<Mutex<Pace>>>,
     pub(super) attachments: Attachments,
@@ -109,6 +111,7 @@ impl Gateway {
         };
         let leases = Leases::new(config.timing.lease, runtime.host_lease().cloned());
         let shared = Shared {
+            channel_statuses: ChannelStatuses::default(),
             paces: channels.iter().map(pace).collect(),
             attachments: Attachments::in_directory(config.data_dir.join("files")).with_limit(config.limits.files_bytes),
             hooks: Hooks::new(config.hooks.clone(), clock.clone()),
@@ -177,6 +180,15 @@ impl Gateway {
         &self.shared.channels
     }
 
+    /// Returns what the operator sees of the channels, by their names. It is empty before the start.
+    pub fn channel_status(&self) -> BTreeMap<String, ChannelStatus> {
+        self.shared.channel_statuses.all()
+    }
+
+    pub(crate) fn channel_statuses(&self) -> &ChannelStatuses {
+        &self.shared.channel_statuses
+    }
+
     /// Returns the pace of a channel, which all calls of its service share.
     pub(crate) fn pace(&self, channel: &str) -> Option<Arc<Mutex<Pace>>> {
         self.shared.paces.get(channel).map(Arc::clone)
@@ -229,21 +241,35 @@ impl Gateway {
         turn: Option<TurnId>,
         event: &GatewayEvent,
     ) -> Result<(), GatewayError> {
-        self.record_with(conversation, turn, event, Vec::new()).await
-    }
-
-    /// Appends an event to the log of a conversation, and queues deliveries, in one transaction.
-    pub(crate) async fn record_with(
-        &self,
-        conversation: ConversationId,
-        turn: Option<TurnId>,
-        event: &GatewayEvent,
-        deliveries: Vec<NewDelivery>,
-    ) -> Result<(), GatewayError> {
-        let effects = Effects { events: vec![self.shared.event(event, turn)?], deliveries };
+        let effects = Effects::events(vec![self.shared.event(event, turn)?]);
         let patch = ConversationPatch::default();
         self.shared.store.update_conversation(conversation, patch, effects, self.now()).await?;
         self.announce_growth(conversation);
+        Ok(())
+    }
+
+    /// Records that a running turn has an effect outside of its log now.
+    ///
+    /// # Errors
+    /// The lease of the turn is lost: the agent must not have an effect any more.
+    pub(crate) async fn begin_effect(&self, lease: Lease) -> Result<(), GatewayError> {
+        self.shared.store.append(lease, Progress::Tools, Effects::default(), self.now()).await?;
+        Ok(())
+    }
+
+    /// Records an effect of a running turn, such as a message of its agent: its event and its deliveries, in one transaction.
+    ///
+    /// # Errors
+    /// The lease of the turn is lost: the agent must not have an effect any more.
+    pub(crate) async fn record_effect(
+        &self,
+        lease: Lease,
+        event: &GatewayEvent,
+        deliveries: Vec<NewDelivery>,
+    ) -> Result<(), GatewayError> {
+        let effects = Effects { events: vec![self.shared.event(event, Some(lease.turn))?], deliveries };
+        self.shared.store.append(lease, Progress::Tools, effects, self.now()).await?;
+        self.announce_growth(lease.conversation);
         Ok(())
     }
 

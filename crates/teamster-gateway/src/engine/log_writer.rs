@@ -52,6 +52,11 @@ impl LogBuffer {
         }
     }
 
+    /// Records that the attempt does this now, before an event shows it.
+    pub(super) fn raise(&mut self, progress: Progress) {
+        self.progress = self.progress.max(progress);
+    }
+
     /// Returns what the attempt has done so far.
     pub(super) const fn progress(&self) -> Progress {
         self.progress

@@ -1,6 +1,7 @@
 //! Regular work: idle sessions are closed, and old data is deleted.
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
 
 use teamster_store::{RetentionPolicy, Timestamp};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -15,6 +16,9 @@ const RETENTION: Duration = Duration::from_mins(1);
 
 /// The interval in which old attachments are deleted.
 const FILES: Duration = Duration::from_hours(1);
+
+/// How long a file is kept that no message names, for example after an upload.
+const KEPT_FILES: Duration = Duration::from_hours(24);
 
 /// The number of rows of each kind that one transaction deletes. It delays other writes for a few milliseconds.
 const BATCH: u32 = 500;
@@ -35,6 +39,9 @@ pub(super) async fn run(shared: &Shared) {
         if swept.is_none_or(|swept: Instant| swept.elapsed() >= FILES) {
             swept = Some(Instant::now());
             remove_files(shared).await;
+            if let Err(error) = delete_unnamed(shared, SystemTime::now() - KEPT_FILES).await {
+                tracing::error!(%error, "attachments that no message names any more cannot be deleted");
+            }
         }
     }
 }
@@ -46,6 +53,22 @@ async fn remove_files(shared: &Shared) {
         Ok(removed) => tracing::info!(removed, "old attachments were deleted"),
         Err(error) => tracing::error!(%error, "old attachments cannot be deleted"),
     }
+}
+
+/// Deletes the files that were not used since a time, and that nothing names any more: those of deleted messages, and uploads
+/// without a message.
+async fn delete_unnamed(shared: &Shared, time: SystemTime) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let mut unused = shared.attachments.unused_since(time).await?;
+    if unused.is_empty() {
+        return Ok(());
+    }
+    let needed: HashSet<_> = shared.store.needed_files(unused.clone()).await?.into_iter().collect();
+    unused.retain(|hash| !needed.contains(hash));
+    if !unused.is_empty() {
+        tracing::info!(files = unused.len(), "attachments that no message names any more are deleted");
+        shared.attachments.delete_unused(unused, time).await?;
+    }
+    Ok(())
 }
 
 async fn prune(shared: &Shared) {
@@ -75,4 +98,42 @@ async fn prune(shared: &Shared) {
 fn before(now: Timestamp, age: Duration) -> Timestamp {
     let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(now.as_millis().saturating_sub(age))
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_store::MessageMode;
+
+    use super::*;
+    use crate::attachments::StoredAttachment;
+    use crate::engine::{IncomingMessage, MessageTarget};
+    use crate::testing::{TestGateway, chat};
+
+    #[tokio::test]
+    async fn files_go_with_the_messages_that_name_them() {
+        let test = TestGateway::new(|_| {});
+        let files = test.gateway.attachments();
+        let (named, unnamed) = (files.put(b"named".to_vec()).await.unwrap(), files.put(b"x".to_vec()).await.unwrap());
+        let name = "a.txt".to_owned();
+        let attachment = StoredAttachment { name, media_type: "text/plain".to_owned(), hash: named.clone(), size: 5 };
+        let message = IncomingMessage {
+            target: MessageTarget::Address(chat("garden")),
+            channel_ids: Vec::new(),
+            idempotency: None,
+            author: "ann".to_owned(),
+            text: "see".to_owned(),
+            attachments: vec![attachment],
+            mode: MessageMode::Queue,
+        };
+        let conversation = test.gateway.accept(message).await.unwrap().turn.conversation;
+        // A file that was used lately is kept for a message that comes.
+        delete_unnamed(&test.gateway.shared, SystemTime::now() - KEPT_FILES).await.unwrap();
+        assert!(files.get(&unnamed).await.is_ok());
+        let later = SystemTime::now() + Duration::from_secs(1);
+        delete_unnamed(&test.gateway.shared, later).await.unwrap();
+        assert!(files.get(&unnamed).await.is_err() && files.get(&named).await.is_ok());
+        test.gateway.delete_conversation(conversation).await.unwrap();
+        delete_unnamed(&test.gateway.shared, later).await.unwrap();
+        assert!(files.get(&named).await.is_err());
+    }
 }

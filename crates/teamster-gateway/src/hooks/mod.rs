@@ -138,6 +138,11 @@ impl Hooks {
         self.failures.count()
     }
 
+    #[cfg(test)]
+    pub(crate) fn add_failure(&self, failure: HookFailure) {
+        self.failures.add(failure);
+    }
+
     fn report(&self, hook: &Hook, event: &HookEvent, failed: FailedCall) {
         let failure = queue::failure(hook, event, failed, self.clock.now());
         self.failures.add(failure.clone());

@@ -12,6 +12,7 @@
 //! | `events`, `sse` | event streams |
 //! | `agents`, `inspection` | the agents, and what an inspection finds |
 //! | `files`, `schedules`, `usage`, `deliveries`, `operation` | everything else |
+//! | `readiness` | whether messages can be accepted |
 //! | `tokens` | tokens, sessions of the page, and the audit log |
 //! | `audit` | writes the audit log |
 //! | `openai` | the OpenAI face |
@@ -40,6 +41,7 @@ mod operation;
 mod permissions;
 mod problem;
 mod protect;
+mod readiness;
 mod routing;
 mod schedules;
 mod server;

@@ -1,21 +1,18 @@
 //! Liveness, readiness, and figures for the operator.
 
-use std::time::Duration;
-
 use axum::extract::State as Extract;
 use serde::Serialize;
 use teamster_store::StoreStatus;
 use utoipa::ToSchema;
 
 use super::extract::Authenticated;
-use super::problem::{Problem, ProblemCode, Result};
+use super::problem::Result;
 use super::state::State;
 use super::wire::Time;
 use crate::access::Scope;
+use crate::channels::ChannelStatus;
 use crate::error::GatewayError;
-
-/// How long a probe waits for the store.
-const PROBE: Duration = Duration::from_secs(5);
+use crate::hooks::HookFailure;
 
 /// The answer of a probe.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,6 +51,74 @@ pub(super) struct StatusView {
     store_bytes: u64,
     /// Open event streams of this process.
     subscribers: usize,
+    /// The channels. Only for tokens with the scope `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channels: Option<Vec<ChannelView>>,
+    /// Failures of hooks since the start. Only for tokens with the scope `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_failures: Option<HookFailuresView>,
+}
+
+/// A channel.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ChannelStatus)]
+pub(super) struct ChannelView {
+    /// Its name.
+    name: String,
+    /// Whether it receives messages.
+    receives: bool,
+    /// Why it ended, or could not be used, the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    /// When that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_at: Option<Time>,
+}
+
+/// Failures of hooks.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = HookFailures)]
+pub(super) struct HookFailuresView {
+    /// Their number.
+    count: u64,
+    /// The last ones, the oldest first.
+    recent: Vec<HookFailureView>,
+}
+
+/// A failure of a hook.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = HookFailure)]
+pub(super) struct HookFailureView {
+    /// When it failed.
+    at: Time,
+    /// The name of the hook.
+    hook: String,
+    /// The event of the call.
+    event: &'static str,
+    /// The conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation_id: Option<String>,
+    /// Why.
+    reason: String,
+}
+
+impl From<HookFailure> for HookFailureView {
+    fn from(failure: HookFailure) -> Self {
+        // What the hook has written may quote the message.
+        let HookFailure { at, hook, event, conversation, reason, output: _ } = failure;
+        let conversation_id = conversation.map(|id| id.to_string());
+        Self { at: Time(at), hook, event: event.name(), conversation_id, reason }
+    }
+}
+
+impl From<(String, ChannelStatus)> for ChannelView {
+    fn from((name, status): (String, ChannelStatus)) -> Self {
+        let ChannelStatus { receives, last_error, failed_at } = status;
+        Self { name, receives, last_error, failed_at: failed_at.map(Time) }
+    }
 }
 
 /// Returns whether the process answers.
@@ -63,17 +128,15 @@ pub(super) async fn healthz() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// Returns whether messages are accepted: the gateway does not stop, and its store can be reached.
+/// Returns whether messages are accepted: the gateway does not stop, and its store can be written.
 #[utoipa::path(get, path = "/readyz", tag = "operation", operation_id = "getReadiness",
     responses((status = 200, body = Health)))]
 pub(super) async fn readyz(Extract(api): State) -> Result<axum::Json<Health>> {
     if api.gateway.stopping().is_cancelled() {
         return Err(GatewayError::ShuttingDown.into());
     }
-    match tokio::time::timeout(PROBE, api.gateway.store().feed_end()).await {
-        Ok(read) => read.map(|_| axum::Json(Health { status: "ok" })).map_err(Into::into),
-        Err(_) => Err(Problem::new(ProblemCode::StoreUnavailable, "the store does not answer").retry_after(5)),
-    }
+    api.readiness.check(&api.gateway).await?;
+    Ok(axum::Json(Health { status: "ok" }))
 }
 
 /// Returns figures for the operator.
@@ -81,7 +144,7 @@ pub(super) async fn readyz(Extract(api): State) -> Result<axum::Json<Health>> {
     responses((status = 200, body = StatusView)))]
 pub(super) async fn status(Extract(api): State, caller: Authenticated) -> Result<axum::Json<StatusView>> {
     caller.require(Scope::Read)?;
-    let gateway = &api.gateway;
+    let (gateway, is_admin) = (&api.gateway, caller.is_admin());
     let StoreStatus {
         conversations,
         queued_turns,
@@ -106,5 +169,10 @@ pub(super) async fn status(Extract(api): State, caller: Authenticated) -> Result
         waiting_since: waiting_since.map(Time),
         store_bytes: bytes,
         subscribers: gateway.config().limits.subscribers.saturating_sub(api.subscribers.free()),
+        channels: is_admin.then(|| gateway.channel_status().into_iter().map(Into::into).collect()),
+        hook_failures: is_admin.then(|| HookFailuresView {
+            count: gateway.hooks().failure_count(),
+            recent: gateway.hooks().recent_failures().into_iter().map(Into::into).collect(),
+        }),
     }))
 }

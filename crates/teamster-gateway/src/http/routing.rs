@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 
 use super::inspection::AgentCache;
 use super::protect::Protection;
+use super::readiness::Readiness;
 use super::state::{Api, PATIENCE};
 use super::{
     agents, conversations, deliveries, events, files, history, layers, messages, openai, openapi, operation,
@@ -58,7 +59,13 @@ pub(super) fn build(gateway: Gateway, further: OpenApiRouter, patience: Duration
     let subscribers = Places::new(limits.subscribers);
     let metrics = metrics_router(gateway.clone());
     let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
-    let api = Arc::new(Api { gateway, agents: AgentCache::default(), subscribers, patience });
+    let api = Arc::new(Api {
+        gateway,
+        agents: AgentCache::default(),
+        readiness: Readiness::default(),
+        subscribers,
+        patience,
+    });
     let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
         .routes(routes!(operation::healthz))
         .routes(routes!(operation::readyz))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::inspection::AgentCache;
+use super::readiness::Readiness;
 use crate::access::Places;
 use crate::engine::Gateway;
 
@@ -14,6 +15,7 @@ pub(in crate::http) const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) struct Api {
     pub(super) gateway: Gateway,
     pub(super) agents: AgentCache,
+    pub(super) readiness: Readiness,
     /// The places of event streams.
     pub(super) subscribers: Places,
     /// How long a stream waits for a subscriber that does not read.

@@ -57,6 +57,7 @@ async fn metrics(
         hook_failures: gateway.hooks().failure_count(),
     };
     gateway.metrics().set_levels(worker, status.as_ref(), now);
+    gateway.metrics().set_channels(&gateway.channel_status());
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let is_open_metrics = accept.contains("application/openmetrics-text");
     let text = gateway.metrics().encode(is_open_metrics).map_err(|error| Problem::internal(&error))?;

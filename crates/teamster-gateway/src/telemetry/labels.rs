@@ -16,7 +16,7 @@ const NONE: &str = "none";
 const CHANNELS: [&str; 7] = ["http", "web", "webhook", "discord", "telegram", "slack", "schedule"];
 
 /// The codes of failed turns that are the gateway's own.
-const GATEWAY_CODES: [&str; 4] = ["PARKED", "INTERRUPTED", "FORBIDDEN", "EVENT_LIMIT"];
+const GATEWAY_CODES: [&str; 5] = ["PARKED", "INTERRUPTED", "FORBIDDEN", "EVENT_LIMIT", "PERMISSION_TIMEOUT"];
 
 /// The names that may be label values.
 #[derive(Debug)]

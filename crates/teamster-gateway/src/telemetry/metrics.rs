@@ -18,6 +18,7 @@ use super::labels::{
     RequestLabels, StateLabels,
 };
 use super::turn_times::TurnTimes;
+use crate::channels::status::ChannelStatus;
 
 /// Upper bounds of the duration of a turn, in seconds: agents work from seconds to hours.
 const TURN_SECONDS: [f64; 11] = [0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0, 1800.0, 7200.0];
@@ -71,6 +72,7 @@ struct Levels {
     oldest_wait_seconds: Gauge<f64, AtomicU64>,
     store_bytes: Gauge,
     store_up: Gauge,
+    channels: Family<ChannelLabels, Gauge>,
 }
 
 /// What this process works on, for a scrape.
@@ -238,6 +240,14 @@ impl Metrics {
         levels.oldest_wait_seconds.set(Duration::from_millis(waited.unsigned_abs()).as_secs_f64());
     }
 
+    /// Sets which channels receive.
+    pub(super) fn set_channels<'a>(&self, channels: impl IntoIterator<Item = (&'a String, &'a ChannelStatus)>) {
+        for (name, status) in channels {
+            let labels = ChannelLabels { channel: self.shared.names.channel(name) };
+            self.shared.levels.channels.get_or_create(&labels).set(i64::from(status.receives));
+        }
+    }
+
     /// Returns all metrics in the text format of Prometheus, or as `OpenMetrics`.
     ///
     /// # Errors
@@ -324,5 +334,6 @@ impl Shared {
         );
         registry.register("store_size_bytes", "The size of the store", levels.store_bytes.clone());
         registry.register("store_up", "Whether the store has answered the last scrape", levels.store_up.clone());
+        registry.register("channel_receives", "Whether a channel receives messages", levels.channels.clone());
     }
 }

@@ -75,11 +75,9 @@ impl SessionTools {
         }
     }
 
-    /// Makes the token invalid, and ends the running calls.
-    pub fn end_turn(&self) {
-        if let Some(offered) = &self.offered {
-            offered.session.end();
-        }
+    /// Makes the token invalid, and ends the running calls. Returns whether a tool had an effect, or may have had one.
+    pub fn end_turn(&self) -> bool {
+        self.offered.as_ref().is_some_and(|offered| offered.session.end())
     }
 }
 

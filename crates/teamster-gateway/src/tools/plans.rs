@@ -67,6 +67,7 @@ pub(super) async fn create(call: &Call, input: PlanInput) -> Result<Reply, Strin
     let document = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
     let effect = call.current.effect("schedule", &[&document], &call.id);
     let id = ScheduleId::new(effect.uuid());
+    call.gateway.begin_effect(turn.lease()).await.map_err(|error| error.to_string())?;
     let created = schedules::create(&call.gateway, turn.conversation, id, &body).await;
     created.map(|schedule| described(&schedule).into()).map_err(|error| error.to_string())
 }
@@ -82,6 +83,8 @@ pub(super) async fn list(call: &Call) -> Result<Reply, String> {
 /// Deletes a schedule of the conversation.
 pub(super) async fn delete(call: &Call, input: &DeleteInput) -> Result<Reply, String> {
     let id: ScheduleId = input.id.parse().map_err(|_| format!("{:?} is not the id of a schedule", input.id))?;
+    call.current.effect("delete", &[id.to_string().as_bytes()], &call.id);
+    call.gateway.begin_effect(call.current.turn.lease()).await.map_err(|error| error.to_string())?;
     let deleted = schedules::delete(&call.gateway, call.current.turn.conversation, id).await;
     deleted.map(|()| "deleted".into()).map_err(|error| error.to_string())
 }

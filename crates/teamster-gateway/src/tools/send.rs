@@ -145,7 +145,7 @@ async fn send(
     }
     let stored = async {
         let deliveries = deliveries::of_tool(turn.conversation, turn.turn, to, effect.key(), content, gateway.now())?;
-        gateway.record_with(turn.conversation, Some(turn.turn), event, deliveries).await
+        gateway.record_effect(turn.lease(), event, deliveries).await
     };
     stored.await.map_err(|error| format!("the gateway cannot store the message: {error}"))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use teamster_store::{ChatAddress, PageRequest, ScheduleFilter, TurnId};
+use teamster_store::{ChatAddress, Lease, PageRequest, ScheduleFilter};
 
 use super::*;
 use crate::config::Config;
@@ -67,17 +67,18 @@ impl Client {
     }
 }
 
-fn tool_turn(test: &TestGateway, conversation: ConversationId, turn: TurnId, address: ChatAddress) -> ToolTurn {
+fn tool_turn(test: &TestGateway, lease: Lease, address: ChatAddress) -> ToolTurn {
+    let Lease { conversation, turn, epoch } = lease;
     let directory = test.directory.path().to_owned();
-    ToolTurn { conversation, turn, address, author: "ann".to_owned(), directory }
+    ToolTurn { conversation, turn, epoch, address, author: "ann".to_owned(), directory }
 }
 
 /// Starts a turn in a new conversation.
 async fn in_turn(test: &TestGateway, address: ChatAddress) -> (Client, ToolTurn) {
     let conversation = test.conversation(address.clone()).await;
-    let turn = test.turn(conversation, "hello").await;
+    test.turn(conversation, "hello").await;
     let client = Client::new(test, conversation);
-    let turn = tool_turn(test, conversation, turn, address);
+    let turn = tool_turn(test, test.claim("worker").await, address);
     client.tools.begin_turn(turn.clone());
     (client, turn)
 }
@@ -138,8 +139,10 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
     send(3, "two").await;
     assert_eq!(sent(&test).await, [to_garden("one"), to_garden("one"), to_garden("two")]);
     // A later turn may send the same again.
-    let next = test.turn(turn.conversation, "again").await;
-    client.tools.begin_turn(ToolTurn { turn: next, ..turn });
+    test.turn(turn.conversation, "again").await;
+    test.finish(turn.lease()).await;
+    let next = test.claim("worker").await;
+    client.tools.begin_turn(ToolTurn { turn: next.turn, epoch: next.epoch, ..turn });
     send(1, "one").await;
     assert_eq!(sent(&test).await.len(), 4);
 }
@@ -154,7 +157,8 @@ async fn a_token_is_valid_only_while_a_turn_of_its_conversation_runs() {
     let refused = client.call("send_message", message()).await.unwrap_err();
     assert!(refused.contains("no turn of this conversation is running"), "{refused}");
     // A turn of another conversation does not make it valid.
-    client.tools.begin_turn(tool_turn(&test, other, turn.turn, chat("kitchen")));
+    let elsewhere = Lease { conversation: other, ..turn.lease() };
+    client.tools.begin_turn(tool_turn(&test, elsewhere, chat("kitchen")));
     assert!(client.call("send_message", message()).await.is_err());
     assert_eq!(sent(&test).await, []);
     client.tools.begin_turn(turn);
@@ -165,6 +169,23 @@ async fn a_token_is_valid_only_while_a_turn_of_its_conversation_runs() {
     let leaked = Client { tools: SessionTools::default(), request, http, next_id };
     assert_eq!(leaked.post(9, "send_message", &message()).await.0, 401);
     assert_eq!(sent(&test).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_agent_whose_turn_another_worker_has_claimed_sends_nothing() {
+    let test = started(|_| {}).await;
+    let (client, turn) = in_turn(&test, chat("garden")).await;
+    client.call("send_message", json!({"text": "one"})).await.unwrap();
+    assert!(test.gateway.store().turn(turn.turn).await.unwrap().unwrap().ran_tools, "it must not run again");
+    test.advance(std::time::Duration::from_mins(2));
+    assert_eq!(test.claim("other").await.turn, turn.turn);
+    let plan = json!({"text": "later", "at": "2026-02-01T09:00:00Z"});
+    for (tool, input) in [("send_message", json!({"text": "two"})), ("schedule_create", plan)] {
+        let refused = client.call(tool, input).await.unwrap_err();
+        assert!(refused.contains("lease"), "{refused}");
+    }
+    assert_eq!(sent(&test).await, [to_garden("one")]);
+    assert_eq!(test.events(turn.conversation, "message_sent").await.len(), 1);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sha2::{Digest as _, Sha256};
-use teamster_store::{ChatAddress, ConversationId, TurnId};
+use teamster_store::{ChatAddress, ConversationId, Epoch, Lease, TurnId};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -16,6 +16,8 @@ pub struct ToolTurn {
     pub conversation: ConversationId,
     /// The turn.
     pub turn: TurnId,
+    /// The claim in which it runs. A later claim makes the token useless.
+    pub epoch: Epoch,
     /// Its address.
     pub address: ChatAddress,
     /// Who wrote its message.
@@ -55,6 +57,13 @@ pub(super) struct EffectId {
     pub(super) is_repeated: bool,
 }
 
+impl ToolTurn {
+    /// Returns the lease with which effects of the turn are stored.
+    pub(super) const fn lease(&self) -> Lease {
+        Lease { conversation: self.conversation, turn: self.turn, epoch: self.epoch }
+    }
+}
+
 impl Current {
     pub(super) fn new(turn: ToolTurn) -> Self {
         Self { turn, ended: CancellationToken::new(), effects: Mutex::default() }
@@ -77,6 +86,10 @@ impl Current {
             *count
         });
         EffectId { turn: self.turn.turn, kind, digest, number, is_repeated: known.is_some() }
+    }
+
+    fn has_effects(&self) -> bool {
+        !self.effects.lock().unwrap_or_else(PoisonError::into_inner).calls.is_empty()
     }
 
     /// Counts a message or file, and returns whether it is within the limit of a turn.
@@ -132,16 +145,18 @@ impl ToolSession {
         self.replace(current);
     }
 
-    /// Ends the turn, with its running calls.
-    pub(super) fn end(&self) {
-        self.replace(None);
+    /// Ends the turn, with its running calls. Returns whether it had an effect, or may have had one.
+    pub(super) fn end(&self) -> bool {
+        self.replace(None).is_some_and(|last| last.has_effects())
     }
 
-    fn replace(&self, current: Option<Arc<Current>>) {
+    fn replace(&self, current: Option<Arc<Current>>) -> Option<Arc<Current>> {
         let mut place = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = std::mem::replace(&mut *place, current) {
+        let last = std::mem::replace(&mut *place, current);
+        if let Some(last) = &last {
             last.ended.cancel();
         }
+        last
     }
 
     fn current(&self) -> Option<Arc<Current>> {

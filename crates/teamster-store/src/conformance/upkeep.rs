@@ -5,8 +5,8 @@ use super::world::{LEASE, WIDE, World, done};
 use crate::error::StoreError;
 use crate::ids::{Json, ScheduleId, TokenId};
 use crate::records::{
-    Accepted, Effects, FireOutcome, NewAuditEntry, NewSchedule, PageRequest, QueueLimits, RetentionPolicy,
-    ScheduleFilter, ScheduleFiring, Target, Token,
+    Accepted, ConversationPatch, Effects, FireOutcome, NewAuditEntry, NewEvent, NewSchedule, PageRequest, QueueLimits,
+    RetentionPolicy, ScheduleFilter, ScheduleFiring, Target, Token,
 };
 
 suite![
@@ -16,6 +16,8 @@ suite![
     the_audit_log_keeps_its_order,
     the_state_of_a_channel_survives_a_restart,
     retention_deletes_ended_turns_and_deliveries_but_no_channel_id,
+    a_conversation_of_the_api_is_deleted_with_its_last_event_and_turn,
+    a_file_is_needed_while_a_message_a_delivery_or_an_event_names_it,
 ];
 
 async fn schedule(world: &mut World) -> NewSchedule {
@@ -161,4 +163,59 @@ async fn retention_deletes_ended_turns_and_deliveries_but_no_channel_id(world: &
     assert_eq!(world.store().turn(accepted.turn).await.unwrap(), None);
     assert_eq!(world.store().accept(message, WIDE, world.now()).await.unwrap(), Accepted::Deleted);
     assert_eq!(world.log(accepted.conversation).await.len(), 1);
+}
+
+async fn a_conversation_of_the_api_is_deleted_with_its_last_event_and_turn(world: &mut World) {
+    let mut ids = Vec::new();
+    for (channel, text) in [("http", "ended"), ("webhook", "ended"), ("http", "scheduled"), ("http", "running")] {
+        let mut message = world.message(text);
+        let Target::Address(new) = &mut message.target else { unreachable!() };
+        channel.clone_into(&mut new.address.channel);
+        let id = world.accept(message).await.conversation;
+        let lease = world.claim("w").await.lease;
+        if text == "scheduled" {
+            let new = NewSchedule {
+                id: ScheduleId::new(world.id()),
+                conversation: id,
+                body: Json::empty(),
+                next_at: Some(world.now()),
+            };
+            world.store().put_schedule(new, world.now()).await.unwrap();
+        }
+        if text != "running" {
+            world.store().finish(lease, done(), world.now()).await.unwrap();
+        }
+        ids.push(id);
+    }
+    // A conversation that was never used is kept.
+    let unused = super::records::place(world.id(), "unused", "");
+    ids.push(world.store().create_conversation(unused, None, world.now()).await.unwrap().id);
+    world.advance(LEASE / 2).await;
+    let before = Some(world.now());
+    let policy = RetentionPolicy { events_before: before, max_events: None, ended_before: before, batch: 10 };
+    let pruned = world.store().prune(policy, world.now()).await.unwrap();
+    assert_eq!((pruned.events, pruned.turns, pruned.conversations), (3, 3, 1));
+    for (number, id) in ids.into_iter().enumerate() {
+        let found = world.store().conversation(id, world.now()).await.unwrap();
+        assert_eq!(found.is_some(), number > 0, "{number}");
+    }
+}
+
+async fn a_file_is_needed_while_a_message_a_delivery_or_an_event_names_it(world: &mut World) {
+    let name = |digit: &str| digit.repeat(64);
+    let document = |digit: &str| Json::parse(format!("{{\"a\":[{{\"hash\":\"{}\"}}]}}", name(digit))).unwrap();
+    let mut message = world.message("a");
+    message.details = document("1");
+    let accepted = world.accept(message).await;
+    let mut delivery = super::records::delivery(world.id(), "a", world.now());
+    delivery.body = document("2");
+    world.store().enqueue(vec![delivery], world.now()).await.unwrap();
+    let sent = NewEvent { body: document("3"), ..world.event("message_sent") };
+    let text = NewEvent { body: document("4"), ..world.event("text") };
+    let (patch, effects) = (ConversationPatch::default(), Effects::events(vec![sent, text]));
+    world.store().update_conversation(accepted.conversation, patch, effects, world.now()).await.unwrap();
+    let all: Vec<_> = ["1", "2", "3", "4", "5"].map(name).to_vec();
+    assert_eq!(world.store().needed_files(all.clone()).await.unwrap(), all[..3]);
+    world.store().delete_conversation(accepted.conversation, world.now()).await.unwrap();
+    assert_eq!(world.store().needed_files(all.clone()).await.unwrap(), all[1..2]);
 }

@@ -3,12 +3,13 @@
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::state::{Key, State, check_limit, page};
+use super::state::{Key, Room, State, check_limit, page};
 use crate::error::{Entity, Result, StoreError};
+use crate::file_names::take_names;
 use crate::ids::{ConversationId, Day, Json, Seq, Timestamp, TokenId, TurnId};
 use crate::records::{
-    AuditEntry, BudgetStatus, DeliveryState, NewAuditEntry, Page, PageRequest, Pruned, RetentionPolicy, StoreStatus,
-    Token, TurnState, UsageQuery, UsageRow,
+    ABANDONED_CHANNEL, AuditEntry, BudgetStatus, DeliveryState, NewAuditEntry, Page, PageRequest, Pruned,
+    RetentionPolicy, StoreStatus, Token, TurnState, UsageQuery, UsageRow,
 };
 use crate::store::{AccessStore, MaintenanceStore};
 
@@ -106,13 +107,31 @@ impl MaintenanceStore for MemoryStore {
             for key in &deliveries {
                 state.deliveries.remove(key);
             }
+            let conversations = state.prune_conversations(policy, batch);
             let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+            let more = [events, turns.len(), deliveries.len(), conversations].into_iter().any(|count| count >= batch);
             Ok(Pruned {
                 events: count(events),
                 turns: count(turns.len()),
                 deliveries: count(deliveries.len()),
-                more: events >= batch || turns.len() >= batch || deliveries.len() >= batch,
+                conversations: count(conversations),
+                more,
             })
+        })
+    }
+
+    async fn needed_files(&self, hashes: Vec<String>) -> Result<Vec<String>> {
+        self.with(|state| {
+            let (mut wanted, mut found) = (hashes.into_iter().collect(), Vec::new());
+            let turns = state.turns.values().map(|(_, turn)| &turn.message.details);
+            let deliveries = state.deliveries.values().map(|one| &one.delivery.body);
+            let events = state.conversations.values().flat_map(|room| room.events.values());
+            let events = events.filter(|event| event.kind == "message_sent").map(|event| &event.body);
+            for document in turns.chain(deliveries).chain(events) {
+                take_names(document.as_str(), &mut wanted, &mut found);
+            }
+            found.sort_unstable();
+            Ok(found)
         })
     }
 
@@ -187,6 +206,31 @@ impl State {
             }
         }
         pruned
+    }
+
+    /// Deletes conversations that have lost everything.
+    fn prune_conversations(&mut self, policy: RetentionPolicy, batch: usize) -> usize {
+        let Some(before) = policy.ended_before else { return 0 };
+        let is_empty = |id: &ConversationId, room: &Room| {
+            room.address.channel == ABANDONED_CHANNEL
+                && room.created_at < before
+                && room.held.is_none()
+                && room.last_seq > Seq::START
+                && room.events.is_empty()
+                && self.turns_of(*id).is_empty()
+                && self.schedules.values().all(|one| one.conversation != *id)
+        };
+        let empty = self.conversations.iter().filter(|(id, room)| is_empty(id, room));
+        let mut empty: Vec<_> = empty.map(|(id, room)| (room.key, *id)).collect();
+        empty.sort_unstable();
+        empty.truncate(batch);
+        for (_, id) in &empty {
+            if let Some(room) = self.conversations.remove(id) {
+                self.addresses.remove(&room.address);
+            }
+            self.deliveries.retain(|_, one| one.delivery.conversation != Some(*id));
+        }
+        empty.len()
     }
 
     /// Returns the oldest event of a conversation, if the policy deletes it.

@@ -31,6 +31,7 @@ pub use permission::{
 };
 pub use schedule::{FireOutcome, NewSchedule, Schedule, ScheduleFilter, ScheduleFiring};
 pub use turn::{CancelOutcome, EndState, Progress, Turn, TurnState};
+pub(crate) use usage::ABANDONED_CHANNEL;
 pub use usage::{
     BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,
     UsageRow,

@@ -96,6 +96,9 @@ pub struct BudgetStatus {
     pub reserved_micros: u64,
 }
 
+/// The channel whose conversations are deleted when they have lost everything. The chats of other channels keep their settings.
+pub(crate) const ABANDONED_CHANNEL: &str = "http";
+
 /// What retention deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetentionPolicy {
@@ -103,7 +106,8 @@ pub struct RetentionPolicy {
     pub events_before: Option<Timestamp>,
     /// Keeps at most this number of events for each conversation. Events of turns that have not ended remain.
     pub max_events: Option<u64>,
-    /// Deletes turns with their messages, and deliveries, that ended earlier. Channel ids and idempotency keys remain.
+    /// Deletes turns with their messages, and deliveries, that ended earlier. Channel ids and idempotency keys remain. A
+    /// conversation of the channel `http` that was created earlier is deleted as well when its last event and turn are.
     pub ended_before: Option<Timestamp>,
     /// The largest number of rows of each kind in one call.
     pub batch: u32,
@@ -118,6 +122,8 @@ pub struct Pruned {
     pub turns: u64,
     /// Deliveries.
     pub deliveries: u64,
+    /// Conversations.
+    pub conversations: u64,
     /// Call again: a batch was full.
     pub more: bool,
 }

@@ -14,9 +14,17 @@ use super::rows::usage;
 use super::values::unsigned;
 use super::work::budget_status;
 use crate::error::Result;
+use crate::file_names::take_names;
 use crate::ids::{Day, Json, Timestamp};
 use crate::records::{BudgetStatus, Pruned, RetentionPolicy, StoreStatus, UsageQuery, UsageRow};
 use crate::store::MaintenanceStore;
+
+/// The queries for documents that may name files. Those of turns and events use indexes with the same conditions.
+const FILE_DOCUMENTS: [&str; 3] = [
+    "SELECT details FROM turn WHERE instr(details, '\"hash\"') > 0",
+    "SELECT body FROM delivery WHERE instr(body, '\"hash\"') > 0",
+    "SELECT body FROM event WHERE kind = 'message_sent'",
+];
 
 #[async_trait]
 impl MaintenanceStore for SqliteStore {
@@ -45,6 +53,22 @@ impl MaintenanceStore for SqliteStore {
     async fn prune(&self, policy: RetentionPolicy, _now: Timestamp) -> Result<Pruned> {
         let batch = check_limit(policy.batch)?;
         self.write(move |db| prune(db, policy, batch)).await
+    }
+
+    async fn needed_files(&self, hashes: Vec<String>) -> Result<Vec<String>> {
+        self.read(move |db| {
+            let (mut wanted, mut found) = (hashes.into_iter().collect(), Vec::new());
+            for sql in FILE_DOCUMENTS {
+                let mut statement = db.prepare_cached(sql)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    take_names(row.get_ref(0)?.as_str().unwrap_or_default(), &mut wanted, &mut found);
+                }
+            }
+            found.sort_unstable();
+            Ok(found)
+        })
+        .await
     }
 
     async fn set_channel_state(&self, key: String, state: Json) -> Result<()> {

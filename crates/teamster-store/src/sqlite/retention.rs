@@ -5,8 +5,8 @@ use rusqlite::{Connection, named_params, params};
 use super::failure::Outcome;
 use super::query::{all, first, run};
 use super::values::integer;
-use crate::ids::Seq;
-use crate::records::{Pruned, RetentionPolicy};
+use crate::ids::{ConversationId, Seq};
+use crate::records::{ABANDONED_CHANNEL, Pruned, RetentionPolicy};
 
 /// Deletes at most one batch of each kind.
 pub(super) fn prune(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<Pruned> {
@@ -17,9 +17,27 @@ pub(super) fn prune(db: &Connection, policy: RetentionPolicy, batch: i64) -> Out
     let deliveries = "DELETE FROM delivery WHERE key IN
         (SELECT key FROM delivery WHERE ended_at < ?1 ORDER BY key LIMIT ?2)";
     let deliveries = run(db, deliveries, params![policy.ended_before, batch])?;
+    let conversations = prune_conversations(db, policy, batch)?;
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let (turns, deliveries, batch) = (count(turns), count(deliveries), batch.unsigned_abs());
-    Ok(Pruned { events, turns, deliveries, more: events >= batch || turns >= batch || deliveries >= batch })
+    let (turns, deliveries, conversations) = (count(turns), count(deliveries), count(conversations));
+    let more = [events, turns, deliveries, conversations].into_iter().any(|count| count >= batch.unsigned_abs());
+    Ok(Pruned { events, turns, deliveries, conversations, more })
+}
+
+/// Deletes conversations that have lost everything.
+fn prune_conversations(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<usize> {
+    let sql = "SELECT key, id FROM conversation WHERE channel = ?1 AND created_at < ?2 AND worker IS NULL
+            AND last_seq > 0 AND oldest_seq > last_seq
+            AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.conversation = conversation.key)
+            AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.conversation = conversation.key)
+        ORDER BY key LIMIT ?3";
+    let params = params![ABANDONED_CHANNEL, policy.ended_before, batch];
+    let empty: Vec<(i64, ConversationId)> = all(db, sql, params, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (key, id) in &empty {
+        run(db, "DELETE FROM conversation WHERE key = ?1", [key])?;
+        run(db, "DELETE FROM delivery WHERE conversation = ?1", [id])?;
+    }
+    Ok(empty.len())
 }
 
 fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<u64> {

@@ -46,6 +46,10 @@ pub trait MaintenanceStore: Send + Sync {
     /// Deletes what the policy names, at most one batch of each kind. The rest of each log has no gap.
     async fn prune(&self, policy: RetentionPolicy, now: Timestamp) -> Result<Pruned>;
 
+    /// Returns which of these hashes of files are in the fields `hash` of messages, of deliveries, or of the events
+    /// `message_sent`, so that the files are still needed.
+    async fn needed_files(&self, hashes: Vec<String>) -> Result<Vec<String>>;
+
     /// Keeps a small document of a channel, for example the offset of a bot or a gateway session.
     async fn set_channel_state(&self, key: String, state: Json) -> Result<()>;
 

@@ -3,12 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
+use teamster::request::ProjectTrust;
 use teamster::{Ledger, RunResult, Runtime};
 use teamster_gateway::config::Config;
 use teamster_gateway::{Clock, ConversationChange, Gateway, Parts};
 use teamster_store::{ConversationId, HostId, SqliteOptions, SqliteStore};
 
-use crate::test_gateway::{TestGateway, write_agent};
+use crate::test_gateway::{TestGateway, write_agent, write_program};
 
 const ECHO: &str = "[[turns]]\nsteps = [{ say = \"You said: {prompt}\" }]\n";
 
@@ -79,4 +80,34 @@ async fn a_history_that_is_too_long_for_another_agent_is_reported() {
     answer(&test, conversation, "codex", "short").await;
     let reset = test.event(conversation, "session_reset").await;
     assert!(reset["reason"].as_str().unwrap().contains("last messages"), "{reset}");
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_acp_answers_if_the_operator_names_it() {
+    let directory = Arc::new(tempfile::tempdir().unwrap());
+    write_agent(directory.path(), ECHO);
+    let program = format!(
+        "#!/bin/sh\nTEAMSTER_FAKE_SCENARIO='{}' TEAMSTER_FAKE_CLI=gemini exec '{}' --acp \"$@\"\n",
+        directory.path().join("scenario.toml").display(),
+        env!("CARGO_BIN_EXE_teamster-fake-agent"),
+    );
+    write_program(directory.path(), &program);
+    let test = TestGateway::in_directory(directory, |config| {
+        config.turn.agent = "acp".to_owned();
+        config.turn.project_trust = ProjectTrust::Trusted;
+        config.turn.keep_keys = vec!["ACME_KEY".to_owned()];
+        config.turn.allow_tools = vec!["Bash(git *)".to_owned()];
+        config.instructions.text = Some("Be brief.".to_owned());
+    })
+    .await;
+    let conversation = test.conversation().await;
+    let ended = test.ended(test.send(conversation, "hello").await.turn).await;
+    assert_eq!(ended.error_code, None, "{:?}", ended.result.map(|result| result.as_str().to_owned()));
+    let result: RunResult = ended.result.unwrap().to().unwrap();
+    let answer = result.final_text.as_str();
+    assert!(answer.contains("Be brief.") && answer.ends_with("hello"), "{answer}");
+    // The process knows its instructions.
+    let ended = test.ended(test.send(conversation, "again").await.turn).await;
+    let result: RunResult = ended.result.unwrap().to().unwrap();
+    assert_eq!(result.final_text.as_str(), "You said: again");
 }

@@ -22,7 +22,7 @@ pub(crate) fn app(gateway: &Gateway, scopes: Vec<Scope>) -> Router {
     count_requests(app, gateway.metrics())
 }
 
-async fn get(app: &Router, path: &str, accept: &str) -> (StatusCode, String, String) {
+pub(crate) async fn get(app: &Router, path: &str, accept: &str) -> (StatusCode, String, String) {
     let request = Request::get(path).header("accept", accept).body(Body::empty()).unwrap();
     let response = app.clone().oneshot(request).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());

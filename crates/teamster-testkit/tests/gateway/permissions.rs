@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use teamster_gateway::{AnswerResult, Caller, GatewayError};
 use teamster_store::{Decision, PageRequest, PermissionFilter, PermissionId, PermissionOutcome, TurnState};
+use teamster_testkit::fake::Script;
 
-use crate::test_gateway::TestGateway;
+use crate::test_gateway::{TestGateway, write_script};
 
 const ASK: &str =
     "[[turns]]\nsteps = [{ run = { command = \"ls\", output = \"a\\n\", ask = true } }, { say = \"after\" }]\n";
@@ -55,13 +56,17 @@ async fn a_stranger_cannot_answer_and_the_request_stays_open() {
 }
 
 #[tokio::test]
-async fn an_unanswered_request_times_out_and_reports_it() {
+async fn an_unanswered_request_times_out_and_stops_the_turn() {
+    // The agent tries another tool after the refusal.
+    let ask = "{ run = { command = \"ls\", output = \"a\\n\", ask = true } }";
+    let scenario = format!("[[turns]]\nsteps = [{ask}, {ask}]\n");
     let test =
-        TestGateway::with_config(ASK, |config| config.timing.permission_timeout = Duration::from_millis(300)).await;
+        TestGateway::with_config(&scenario, |config| config.timing.permission_timeout = Duration::from_secs(1)).await;
     let conversation = test.conversation().await;
     let turn = test.send(conversation, "hello").await.turn;
     let id = request(&test, conversation).await;
-    test.ended(turn).await;
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("PERMISSION_TIMEOUT")));
     assert_eq!(test.event(conversation, "permission_answered").await["decision"], "timed_out");
     let late = test.gateway.answer_permission(id, Decision::Allow, None, &author()).await.unwrap();
     assert!(matches!(late, AnswerResult::Closed(_) | AnswerResult::Expired(_)));
@@ -99,4 +104,23 @@ async fn a_turn_that_waits_for_a_person_does_not_block_others() {
     for (_, turn) in turns {
         assert_eq!(test.ended(turn).await.state, TurnState::Done);
     }
+}
+
+#[tokio::test]
+async fn a_turn_is_not_repeated_after_a_tool_was_allowed() {
+    // The agent dies with the answer, before it reports anything.
+    let script = Script::new().ready().claude_init().await_line("hello");
+    let ask = serde_json::json!({
+        "type": "control_request", "request_id": "r1",
+        "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}, "tool_use_id": "t1"},
+    });
+    let script = script.line(ask).await_line("allow").exit(3);
+    let test = TestGateway::start(ASK).await;
+    write_script(test.directory.path(), &script);
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    let id = request(&test, conversation).await;
+    test.gateway.answer_permission(id, Decision::Allow, None, &author()).await.unwrap();
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.attempts, ended.ran_tools), (TurnState::Failed, 1, true));
 }

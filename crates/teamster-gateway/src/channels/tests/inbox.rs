@@ -330,3 +330,26 @@ async fn a_stranger_cannot_run_commands() {
     let found = fixture.gateway.store().conversation_at(super::address("c"), fixture.gateway.now()).await.unwrap();
     assert!(found.is_none());
 }
+
+#[tokio::test]
+async fn a_message_does_not_pass_an_earlier_one_whose_hook_is_slow() {
+    let directory = tempfile::tempdir().unwrap();
+    // The call for the first message waits a little for that of the second.
+    let script = "if grep -q first; then n=0; while [ ! -e second ] && [ $n -lt 30 ]; do sleep 0.01; n=$((n+1)); done; \
+                  else touch second; fi";
+    let fixture = fixture(|config| {
+        open_channel(config);
+        let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+        config.hooks = vec![HookConfig { command, directory: Some(directory.path().to_owned()), ..moderation() }];
+    })
+    .await;
+    let written = |id: &str| Message { text: id.to_owned(), ..message(id, "c", "alice") };
+    let (first, second) = (written("first"), written("second"));
+    let (first, second) = tokio::join!(fixture.inbox.message(first), fixture.inbox.message(second));
+    assert!(matches!((first, second), (Ok(Receipt::Accepted { .. }), Ok(Receipt::Accepted { .. }))));
+    let conversation = fixture.conversation("c").await;
+    let log = fixture.gateway.store().events(conversation.id, teamster_store::Seq::START, 10).await.unwrap();
+    let text = |event: &teamster_store::Event| event.body.to::<serde_json::Value>().unwrap()["text"].clone();
+    let texts: Vec<_> = log.events.iter().map(text).collect();
+    assert_eq!(texts, ["first", "second"]);
+}

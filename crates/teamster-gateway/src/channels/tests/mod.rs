@@ -5,6 +5,7 @@ mod delivery;
 mod inbox;
 mod prompts;
 mod service;
+mod status;
 mod webhook;
 
 use std::sync::Arc;

@@ -88,6 +88,21 @@ fn a_conversation_cannot_select_another_agent_or_model_than_its_rule() {
 }
 
 #[test]
+fn rules_of_tools_belong_to_their_agent_and_no_change_of_the_agent_permits_more() {
+    let mut config = config(PermissionMode::Ask, Vec::new());
+    config.turn.allow_tools = vec!["Bash(git *)".to_owned()];
+    let none = ConversationSettings::default();
+    let tools = |config: &Config, agent| resolve(config, Some(agent), &none, HTTP).unwrap().allow_tools;
+    assert_eq!(tools(&config, "claude"), ["Bash(git *)"]);
+    assert_eq!(tools(&config, "codex"), [""; 0]);
+    config.rules =
+        vec![Rule { agent: Some("codex".to_owned()), allow_tools: Some(list(&["git diff"])), ..Rule::default() }];
+    assert_eq!(tools(&config, "codex"), ["git diff"]);
+    config.rules = vec![Rule { allow_tools: Some(list(&["Read"])), ..Rule::default() }];
+    assert_eq!((tools(&config, "codex"), tools(&config, "claude")), (vec!["Read".into()], vec!["Read".into()]));
+}
+
+#[test]
 fn a_conversation_cannot_leave_the_directory_of_its_rule() {
     let ruled = vec![Rule { directory: Some("/work/team".into()), ..Rule::default() }];
     for (origin, rules, selected, expected) in [
@@ -175,7 +190,7 @@ fn a_message_through_the_api_has_the_lower_right_of_the_chat_and_its_sender() {
 #[test]
 fn a_session_is_used_for_equal_settings_only() {
     let turn = resolve(&config(PermissionMode::Ask, Vec::new()), None, &settings(None, None), HTTP).unwrap();
-    let changes: [fn(&mut TurnSettings); 8] = [
+    let changes: [fn(&mut TurnSettings); 9] = [
         |turn| turn.agent = "codex".to_owned(),
         |turn| turn.cli_path = Some("/bin/other".into()),
         |turn| turn.model = None,
@@ -184,14 +199,15 @@ fn a_session_is_used_for_equal_settings_only() {
         |turn| turn.directory = "/work/a".into(),
         |turn| turn.instructions = vec!["Be brief.".to_owned()],
         |turn| turn.approvers = vec!["http:bob".to_owned()],
+        |turn| turn.daily_budget = Some(("author:http:ada".to_owned(), 1.0)),
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut other = turn.clone();
         change(&mut other);
         assert!(!turn.opens_like(&other) && !other.opens_like(&turn), "{index}");
     }
-    let budget = TurnSettings { daily_budget: Some(("author:http:ada".to_owned(), 1.0)), ..turn.clone() };
-    assert!(turn.opens_like(&budget), "a budget is checked before each turn");
+    let of = |name: &str| TurnSettings { daily_budget: Some((name.to_owned(), 1.0)), ..turn.clone() };
+    assert!(of("author:http:ada").opens_like(&of("chat:http:1")), "a session knows the limit only");
 }
 
 proptest! {

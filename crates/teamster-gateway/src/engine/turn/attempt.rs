@@ -25,6 +25,22 @@ use crate::telemetry::spans::ToolSpans;
 /// The code of a turn that has more events than the limit.
 const EVENT_LIMIT: &str = "EVENT_LIMIT";
 
+/// The code of a turn whose agent has waited for a person in vain.
+const PERMISSION_TIMEOUT: &str = "PERMISSION_TIMEOUT";
+
+/// The text for such a turn.
+const UNANSWERED: &str = "The agent's request was not answered in time, so the turn was stopped. Retry the message when a \
+                          person can answer.";
+
+/// Why the gateway has stopped a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// It has too many events.
+    EventLimit,
+    /// A request was not answered in time. The agent would ask again, each time for as long.
+    Unanswered,
+}
+
 /// How long the end of a discarded agent is awaited. Only a process that cannot be killed takes that long.
 const DISCARD_LIMIT: Duration = Duration::from_secs(10);
 
@@ -34,7 +50,7 @@ pub(super) struct Attempt<'a> {
     pub(super) agent: String,
     /// `None` if the agent could not be started, or if the session is kept elsewhere.
     pub(super) open: Option<OpenSession>,
-    run: Option<Run>,
+    pub(super) run: Option<Run>,
     /// The result of an agent that could not be started.
     refused: Option<Box<RunResult>>,
     pub(super) number: u32,
@@ -50,7 +66,8 @@ pub(super) struct Attempt<'a> {
     pub(super) live: Option<LiveAnswer>,
     pub(super) limited_until: Option<Timestamp>,
     pub(super) abort_requested: bool,
-    is_over_limit: bool,
+    /// Why the gateway has stopped the run.
+    pub(super) stopped: Option<Stopped>,
     /// Messages whose text is in the log, for the case that another attempt replaces them.
     pub(super) streamed: Vec<MessageId>,
 }
@@ -102,7 +119,7 @@ impl<'a> Attempt<'a> {
             live: None,
             limited_until: None,
             abort_requested: false,
-            is_over_limit: false,
+            stopped: None,
             streamed: Vec::new(),
         };
         match opened {
@@ -231,8 +248,8 @@ impl<'a> Attempt<'a> {
             _ => {}
         }
         self.buffer.push(event, at)?;
-        if self.buffer.count() > self.context.shared().config.limits.events_per_turn && !self.is_over_limit {
-            self.is_over_limit = true;
+        if self.buffer.count() > self.context.shared().config.limits.events_per_turn && self.stopped.is_none() {
+            self.stopped = Some(Stopped::EventLimit);
             if let Some(run) = &self.run {
                 run.control().abort();
             }
@@ -242,8 +259,15 @@ impl<'a> Attempt<'a> {
 
     /// Takes the result of the run.
     async fn end_of_run(&mut self, mut result: RunResult) -> Result<Outcome, TurnError> {
-        if self.is_over_limit {
-            result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
+        let is_unfinished = result.is_error || result.aborted;
+        match self.stopped {
+            Some(Stopped::EventLimit) => {
+                result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
+            }
+            Some(Stopped::Unanswered) if is_unfinished && !self.abort_requested => {
+                result = failed(PERMISSION_TIMEOUT.into(), UNANSWERED);
+            }
+            _ => {}
         }
         self.end_steering().await?;
         Ok(Outcome::Result(Box::new(result)))
@@ -297,7 +321,8 @@ impl TurnContext {
         Ok(number)
     }
 
-    async fn append(
+    /// Appends to the log. What the attempt has done is durable when this returns.
+    pub(super) async fn append(
         &self,
         events: Vec<NewEvent>,
         deliveries: Vec<NewDelivery>,
@@ -322,6 +347,7 @@ impl TurnContext {
         crate::tools::ToolTurn {
             conversation: self.claim.conversation.id,
             turn: self.claim.turn.id,
+            epoch: self.claim.lease.epoch,
             address: self.claim.conversation.address.clone(),
             author: self.claim.turn.message.author.clone(),
             directory: directory.to_owned(),

@@ -26,8 +26,9 @@ const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
     pub(super) async fn record(&mut self, outcome: Outcome) -> Result<(), TurnError> {
-        if let Some(open) = &self.open {
-            open.tools.end_turn();
+        if self.open.as_ref().is_some_and(|open| open.tools.end_turn()) {
+            // The agent may have ended before it reported the call.
+            self.buffer.raise(Progress::Tools);
         }
         if let Some(live) = self.live.take() {
             live.finish().await;

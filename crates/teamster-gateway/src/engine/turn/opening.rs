@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, RunResult, SessionId};
-use teamster::request::{Attachment, Conversation, Prompt};
+use teamster::request::{Attachment, Conversation, Prompt, with_instructions};
 use teamster_store::{BudgetDecision, BudgetLimit, Seq, Timestamp};
 
 use super::context::{TurnContext, TurnError};
@@ -15,7 +15,7 @@ use crate::engine::history::{History, Span, history, primed};
 use crate::engine::intake::MessageDetails;
 use crate::engine::sessions::OpenSession;
 use crate::instructions::Placeholders;
-use crate::session_request::{Omission, fit, is_supported, session_request};
+use crate::session_request::{Omission, fit, instructions_of_prompt, is_supported, session_request};
 use crate::tools::SessionTools;
 
 /// What an agent gets instead of a message, if it continues an interrupted turn.
@@ -46,6 +46,9 @@ pub(super) struct Opened {
 
 impl TurnContext {
     /// Reserves a part of the daily budget. Returns why the turn must not start.
+    ///
+    /// The budget is checked before each turn. A turn that runs is stopped when it alone has cost as much as the whole budget,
+    /// where the agent supports that.
     pub(super) async fn reserve_budget(&self, settings: &TurnSettings) -> Result<Option<String>, TurnError> {
         let Some((scope, limit_usd)) = &settings.daily_budget else { return Ok(None) };
         if let Some(problem) = without_cost(self.shared().runtime.registry(), &settings.agent) {
@@ -90,7 +93,7 @@ impl TurnContext {
         let missed = self.missed(continued.is_some(), resumed.is_some()).await?;
         let loss = self.loss(resumed.is_some(), own.is_some(), &missed);
         prompt.text = primed(&missed.items, &prompt.text);
-        let mut request = self.request(&settings, &self.instructions(&settings, shared.clock.now()));
+        let (mut request, with_prompt) = self.request(&settings, self.instructions(&settings, shared.clock.now()));
         if let Some(id) = resumed {
             request = request.with_conversation(Conversation::Resume(SessionId::from(id)));
         }
@@ -99,6 +102,7 @@ impl TurnContext {
             Ok(session) => Arc::new(session),
             Err(error) => return Ok(Err(Box::new(refused(&error)))),
         };
+        prompt.text = with_instructions(with_prompt.as_deref(), &prompt.text).into_owned();
         let open = OpenSession { session, tools, settings, instructions: timeless };
         let resumed = resumed.is_some();
         Ok(Ok(Opened { open, prompt, resumed, loss }))
@@ -166,18 +170,22 @@ impl TurnContext {
         message_prompt(self.shared(), turn).await
     }
 
-    fn request(&self, settings: &TurnSettings, instructions: &str) -> RunRequest {
+    /// Returns the request of a session, and the instructions that the agent gets with its prompt because it has no other place
+    /// for them.
+    fn request(&self, settings: &TurnSettings, instructions: String) -> (RunRequest, Option<String>) {
         let agent = settings.agent.as_str();
         let shared = self.shared();
         let mut request = session_request(&shared.config, settings)
             .with_label("conversation", self.claim.conversation.id.to_string());
+        let mut with_prompt = None;
+        request.append_system_prompt = Some(instructions).filter(|text| !text.is_empty());
         if let Ok(known) = shared.runtime.registry().get(agent) {
-            for omission in fit(&*known, &mut request) {
+            with_prompt = instructions_of_prompt(&*known, &mut request);
+            for omission in fit(&*known, &shared.config, &mut request) {
                 tracing::debug!(agent, %omission);
             }
         }
-        request.append_system_prompt = Some(instructions.to_owned()).filter(|text| !text.is_empty());
-        request
+        (request, with_prompt)
     }
 
     /// Adds the tools of the gateway to a request, if the agent supports them.

@@ -8,12 +8,12 @@ use serde_json::Value;
 use teamster::event::{AnsweredBy, Event, PermissionAnswered};
 use teamster::request::Answer;
 use teamster_store::{
-    Effects, Json, NewEvent, NewPermission, PermissionClosing, PermissionId, PermissionOutcome, Timestamp,
+    Effects, Json, NewEvent, NewPermission, PermissionClosing, PermissionId, PermissionOutcome, Progress, Timestamp,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Stopped};
 use super::context::TurnError;
 use super::open_requests::OpenRequest;
 use crate::channels::deliveries;
@@ -70,6 +70,8 @@ impl Attempt<'_> {
             request_id: id.to_string(),
             tool_name,
         });
+        // An agent may use an id again.
+        self.requests.answered.remove(&request);
         self.requests.open.insert(request, OpenRequest { id, questions });
         self.context.slot.release();
         Ok(())
@@ -99,6 +101,11 @@ impl Attempt<'_> {
             let Some(closing) = found.and_then(|permission| permission.closing) else { continue };
             self.requests.open.remove(&request);
             self.requests.answered.insert(request.clone());
+            if questions.is_none() && is_allowed(closing.outcome) {
+                // The tool may run from now on, whatever the log shows after a crash.
+                self.buffer.raise(Progress::Tools);
+                self.context.append(Vec::new(), Vec::new(), Progress::Tools).await?;
+            }
             let answer = answer_of(closing.outcome, closing.message, questions.as_deref());
             if let Some(open) = &self.open
                 && let Err(error) = open.session.answer(request, answer).await
@@ -137,6 +144,12 @@ impl Attempt<'_> {
         self.context.gateway.announce_growth(self.context.claim.conversation.id);
         self.requests.answered.insert(answered.request_id);
         self.reclaim_slot();
+        if answered.by == AnsweredBy::Timeout && self.stopped.is_none() {
+            self.stopped = Some(Stopped::Unanswered);
+            if let Some(run) = &self.run {
+                run.control().interrupt();
+            }
+        }
         Ok(())
     }
 
@@ -167,6 +180,10 @@ fn with_approvers(mut body: Value, approvers: &[String]) -> Value {
         fields.insert("approvers".to_owned(), approvers.into());
     }
     body
+}
+
+const fn is_allowed(outcome: PermissionOutcome) -> bool {
+    matches!(outcome, PermissionOutcome::Allowed | PermissionOutcome::AllowedAlways)
 }
 
 /// Returns the answer for the agent.

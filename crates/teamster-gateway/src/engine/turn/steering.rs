@@ -10,6 +10,7 @@ use super::opening::message_prompt;
 use super::steered::SentMessage;
 use crate::channels::deliveries::{self, Recipient};
 use crate::event::{GatewayEvent, TurnEnd};
+use crate::failpoints::failpoint;
 
 /// What the chat shows about a message that was stopped after it had an effect.
 const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
@@ -51,6 +52,7 @@ impl Attempt<'_> {
             Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
+        failpoint!("steer.joined");
         self.steering.send(session, turn, prompt);
         Ok(())
     }
@@ -78,6 +80,7 @@ impl Attempt<'_> {
             Ok(()) | Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }
+        failpoint!("steer.recorded");
         self.context.gateway.announce_growth(self.context.claim.conversation.id);
         Ok(())
     }

@@ -71,7 +71,9 @@ impl ApiError {
             Some("CONTEXT_WINDOW") => (StatusCode::BAD_REQUEST, Some("context_length_exceeded")),
             Some("INVALID_REQUEST") => (StatusCode::BAD_REQUEST, code),
             Some("ABORTED") => (StatusCode::CONFLICT, code),
-            Some("WATCHDOG_TIMEOUT" | "DEADLINE_EXCEEDED") => (StatusCode::GATEWAY_TIMEOUT, code),
+            Some("WATCHDOG_TIMEOUT" | "DEADLINE_EXCEEDED" | "PERMISSION_TIMEOUT") => {
+                (StatusCode::GATEWAY_TIMEOUT, code)
+            }
             _ => (StatusCode::BAD_GATEWAY, code),
         };
         let message = message.filter(|text| !text.is_empty()).unwrap_or("the agent failed without a message");

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::World;
 use crate::access::Scope;
+use crate::hooks::{HookEventKind, HookFailure};
 
 #[tokio::test]
 async fn probes_need_no_token_and_readiness_ends_with_the_gateway() {
@@ -34,6 +35,28 @@ async fn figures_count_what_waits_and_runs() {
         let status = world.get("/v1/status").await.json(StatusCode::OK);
         assert_eq!((&status["queuedTurns"], &status["runningTurns"]), (&json!(1), &json!(1)));
         assert_eq!((&status["conversations"], &status["subscribers"]), (&json!(1), &json!(0)));
+    }
+}
+
+#[tokio::test]
+async fn only_an_admin_sees_channels_and_failures_of_hooks() {
+    for world in World::all().await {
+        let failure = HookFailure {
+            at: world.gateway.now(),
+            hook: "audit".to_owned(),
+            event: HookEventKind::TurnFinished,
+            conversation: None,
+            reason: "it ended with the exit code 1".to_owned(),
+            output: Some("a private text".to_owned()),
+        };
+        world.gateway.hooks().add_failure(failure);
+        let status = world.get("/v1/status").await.json(StatusCode::OK);
+        assert_eq!((&status["channels"], &status["hookFailures"]["count"]), (&json!([]), &json!(1)));
+        let recent = &status["hookFailures"]["recent"][0];
+        assert_eq!((&recent["hook"], &recent["event"]), (&json!("audit"), &json!("turn_finished")));
+        assert!(!status.to_string().contains("private"), "{status}");
+        let reader = world.as_caller("reader", &[Scope::Read]).get("/v1/status").await.json(StatusCode::OK);
+        assert_eq!((reader.get("channels"), reader.get("hookFailures")), (None, None));
     }
 }
 

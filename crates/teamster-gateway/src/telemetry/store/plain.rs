@@ -71,6 +71,7 @@ pass_on!(MaintenanceStore {
     read usage(query: UsageQuery) -> Vec<UsageRow>;
     read budget(scope: String, day: Day) -> BudgetStatus;
     write prune(policy: RetentionPolicy, now: Timestamp) -> Pruned;
+    read needed_files(hashes: Vec<String>) -> Vec<String>;
     write set_channel_state(key: String, state: Json) -> ();
     read channel_state(key: String) -> Option<Json>;
     read status(now: Timestamp) -> StoreStatus;

@@ -1,0 +1,66 @@
+//! What the operator sees of a channel that cannot be used.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use teamster_channel::{Capabilities, Channel, ChannelError, Inbox, Outgoing, SendOutcome};
+use tokio_util::sync::CancellationToken;
+
+use super::{World, shut_down, until};
+use crate::channels::check;
+
+/// A channel whose service rejects its token.
+struct Rejected {
+    receives: bool,
+}
+
+fn rejected() -> ChannelError {
+    ChannelError::Credentials { service: "the double", reason: "the token is revoked".to_owned() }
+}
+
+#[async_trait]
+impl Channel for Rejected {
+    fn name(&self) -> &'static str {
+        "double"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    async fn check(&self) -> Result<(), ChannelError> {
+        Err(rejected())
+    }
+
+    async fn receive(&self, _inbox: &dyn Inbox, stop: CancellationToken) -> Result<(), ChannelError> {
+        if self.receives {
+            stop.cancelled().await;
+            return Ok(());
+        }
+        Err(rejected())
+    }
+
+    async fn send(&self, _outgoing: &Outgoing) -> SendOutcome {
+        SendOutcome::Unknown("not used".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn the_operator_sees_why_a_channel_cannot_be_used_since_its_start() {
+    for receives in [true, false] {
+        let channel = Arc::new(Rejected { receives });
+        let expected = "the double rejects the credentials: the token is revoked";
+        assert_eq!(check(&*channel).await, Err(expected.to_owned()));
+        let world = World::new(channel).await;
+        let (gateway, mut tasks) = world.start();
+        let status = || gateway.channel_status().remove("double").unwrap_or_default();
+        until("the failure is visible", || {
+            let status = status();
+            status.last_error.as_deref() == Some(expected) && status.receives == receives
+        })
+        .await;
+        assert!(status().failed_at.is_some());
+        shut_down(&gateway, &mut tasks).await;
+        assert!(!status().receives);
+    }
+}
