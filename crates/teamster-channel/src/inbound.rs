@@ -31,8 +31,6 @@ pub struct Author {
     pub name: String,
     /// Whether the author is a program.
     pub is_bot: bool,
-    /// Ids of the roles or groups of the author. A rule matches them as `role:ID`.
-    pub roles: Vec<String>,
 }
 
 /// An attachment that the channel has downloaded.

@@ -15,7 +15,7 @@
 //! | `readiness` | whether messages can be accepted |
 //! | `tokens` | tokens, sessions of the page, and the audit log |
 //! | `audit` | writes the audit log |
-//! | `openai` | the OpenAI face |
+//! | `openai` | the OpenAI-compatible API |
 //! | `protect` | the checks around all routes: who calls, from where, how often |
 //! | `server` | connections, TLS, shutdown |
 //!

@@ -328,7 +328,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.0.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // The OpenAI face shows it in another form.
+        // The OpenAI-compatible API shows it in another form.
         response.extensions_mut().insert(self);
         response
     }

@@ -30,7 +30,7 @@ fn address(chat: &str) -> Address {
 }
 
 fn author(id: &str) -> Author {
-    Author { id: id.to_owned(), name: "A name".to_owned(), is_bot: false, roles: Vec::new() }
+    Author { id: id.to_owned(), name: "A name".to_owned(), is_bot: false }
 }
 
 fn message(id: &str, chat: &str, from: &str) -> Message {

@@ -95,7 +95,7 @@ fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {
     PromptAnswer {
         token: token.to_owned(),
         message: None,
-        author: Author { id: author.into(), name: String::new(), is_bot: false, roles: Vec::new() },
+        author: Author { id: author.into(), name: String::new(), is_bot: false },
         address: Address { chat: chat.into(), thread: String::new() },
     }
 }

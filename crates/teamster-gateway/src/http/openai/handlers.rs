@@ -39,7 +39,7 @@ const WAITING_CHUNKS: usize = 16;
 const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/models", "/v1/models/{*model}"];
 
 /// What the calls share.
-struct Face {
+struct OpenAiState {
     gateway: Gateway,
     /// The places of open requests: each of them follows a conversation.
     places: Places,
@@ -47,7 +47,7 @@ struct Face {
     patience: Duration,
 }
 
-/// Returns the calls of the OpenAI face. They need an identity, and have no time limit: an answer takes as long as its turn.
+/// Returns the calls of the OpenAI-compatible API. They need an identity, and have no time limit: an answer takes as long as its turn.
 pub(in crate::http) fn router(gateway: Gateway) -> Router {
     build(gateway, PATIENCE)
 }
@@ -63,7 +63,7 @@ pub(super) fn build(gateway: Gateway, patience: Duration) -> Router {
         .route(list, get(models))
         .route(one, get(model))
         .layer(DefaultBodyLimit::max(body))
-        .with_state(Arc::new(Face { gateway, places, patience }))
+        .with_state(Arc::new(OpenAiState { gateway, places, patience }))
 }
 
 /// Shows the problems of the layers around the calls, such as a missing token, in the form that clients of OpenAI read.
@@ -83,7 +83,7 @@ pub(in crate::http) async fn with_errors(route: Option<MatchedPath>, request: Re
 }
 
 async fn complete(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<OpenAiState>>,
     caller: Result<Authenticated, Problem>,
     headers: HeaderMap,
     body: Result<Body<Value>, Problem>,
@@ -97,18 +97,18 @@ async fn complete(
         // Its answer can repeat what others have written there.
         caller.require(Scope::Read)?;
     }
-    check_agent(&face.gateway, &request)?;
-    let place = face.places.take(caller.identity.limit_key()).ok_or_else(|| {
+    check_agent(&state.gateway, &request)?;
+    let place = state.places.take(caller.identity.limit_key()).ok_or_else(|| {
         let message = "the gateway follows as many requests as it may, in all or of this token; try again in a moment";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, message, Some("TOO_MANY_SUBSCRIBERS"))
     })?;
     let (stream, include_usage, model) = (request.stream, request.include_usage, request.model.clone());
-    let turn = turn::accept(face.gateway.clone(), request, caller.identity).await?;
-    let created = face.gateway.now().as_millis().div_euclid(1_000);
+    let turn = turn::accept(state.gateway.clone(), request, caller.identity).await?;
+    let created = state.gateway.now().as_millis().div_euclid(1_000);
     let head = Head::new(turn.id(), created, &model, include_usage);
     let ids = ids(&turn);
     let mut response =
-        if stream { streamed(&face, turn, head, place) } else { whole(&face.gateway, turn, &head).await? };
+        if stream { streamed(&state, turn, head, place) } else { whole(&state.gateway, turn, &head).await? };
     response.headers_mut().extend(ids);
     Ok(response)
 }
@@ -147,8 +147,8 @@ struct Chunks {
 }
 
 /// Returns the response of a stream. The role is sent at once: proxies close connections that are silent for a minute.
-fn streamed(face: &Face, turn: ChatTurn, head: Head, place: StreamPermit) -> Response {
-    let (silence, patience) = (face.gateway.config().timing.heartbeat, face.patience);
+fn streamed(state: &OpenAiState, turn: ChatTurn, head: Head, place: StreamPermit) -> Response {
+    let (silence, patience) = (state.gateway.config().timing.heartbeat, state.patience);
     let ready = VecDeque::from([head.start()]);
     let mut chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
     let (sender, receiver) = mpsc::channel(WAITING_CHUNKS);
@@ -200,23 +200,23 @@ impl Chunks {
 }
 
 async fn models(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<OpenAiState>>,
     caller: Result<Authenticated, Problem>,
 ) -> Result<Json<Value>, ApiError> {
     caller?.require(Scope::Read)?;
-    let data: Vec<_> = face.gateway.runtime().registry().names().map(model_object).collect();
+    let data: Vec<_> = state.gateway.runtime().registry().names().map(model_object).collect();
     Ok(Json(json!({ "object": "list", "data": data })))
 }
 
 async fn model(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<OpenAiState>>,
     caller: Result<Authenticated, Problem>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     caller?.require(Scope::Read)?;
     let agent = name.split('/').next().unwrap_or_default();
-    if face.gateway.runtime().registry().get(agent).is_err() {
-        return Err(unknown_model(&face.gateway, &name));
+    if state.gateway.runtime().registry().get(agent).is_err() {
+        return Err(unknown_model(&state.gateway, &name));
     }
     Ok(Json(model_object(&name)))
 }

@@ -1,4 +1,4 @@
-//! The OpenAI face: `/v1/chat/completions` and `/v1/models`, for clients that only have a base URL and a token.
+//! The OpenAI-compatible API: `/v1/chat/completions` and `/v1/models`, for clients that only have a base URL and a token.
 //!
 //! - `model` is an agent, or `agent/model`.
 //! - A request carries its whole history. So each request gets a conversation of its own, with the history in its first message.
