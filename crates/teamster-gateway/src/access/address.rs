@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_proxy_a_forwarded_address_is_a_lie() {
+    fn without_a_proxy_a_forwarded_address_is_ignored() {
         assert_eq!(find("192.0.2.1:9", &["198.51.100.7"], false), "192.0.2.1");
     }
 

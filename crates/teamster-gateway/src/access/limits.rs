@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_takes_at_most_a_quarter_of_the_places() {
+    fn one_key_takes_at_most_a_quarter_of_the_permits() {
         let places = Places::new(40);
         let key = |number| LimitKey::Token(TokenId::new(uuid::Uuid::from_u128(number)));
         let taken: Vec<_> = std::iter::from_fn(|| places.take(key(1))).take(100).collect();

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_has_called_tools_is_retried_only_if_the_operator_wants_that() {
+    fn a_turn_that_has_called_tools_is_retried_only_if_the_configuration_permits_it() {
         let result = failed("CLI_EXIT");
         let after_tools = AttemptFacts { progress: Progress::Tools, ..facts(&result) };
         assert_eq!(decide(&after_tools), AfterAttempt::Failed(ErrorCode::CliExit));

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_lease_is_not_renewed_and_counts_until_its_turn_is_removed() {
+    fn a_lost_lease_is_not_renewed_and_is_held_until_its_turn_is_removed() {
         let (leases, host) = leases();
         let (old, new) = (lease(), lease());
         leases.add(old, ago(27));

@@ -154,7 +154,7 @@ async fn each_failure_of_a_command_is_open_or_closed_by_its_configuration() {
 }
 
 #[tokio::test]
-async fn the_last_words_of_a_command_are_for_the_operator_only() {
+async fn the_last_output_of_a_command_is_for_the_operator_only() {
     let hooks = hooks(vec![shell("echo s3cret >&2; exit 1")]);
     hooks.judge(&message("hello")).await;
     let failure = hooks.recent_failures().remove(0);

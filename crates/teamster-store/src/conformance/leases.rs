@@ -22,7 +22,7 @@ suite![
     a_lease_that_is_renewed_is_not_claimed_by_others,
     an_expired_lease_is_claimed_with_a_larger_epoch_and_the_same_turn,
     every_write_of_an_old_epoch_is_refused,
-    an_expired_lease_is_not_renewed_but_its_result_counts,
+    an_expired_lease_is_not_renewed_but_its_result_is_accepted,
     a_finished_lease_cannot_be_used_again,
     the_leases_of_a_dead_worker_can_expire_at_once,
     an_interrupted_turn_does_not_pass_those_that_wait_longer,
@@ -168,7 +168,7 @@ async fn every_write_of_an_old_epoch_is_refused(world: &mut World) {
     assert_eq!(world.log(accepted.conversation).await, before);
 }
 
-async fn an_expired_lease_is_not_renewed_but_its_result_counts(world: &mut World) {
+async fn an_expired_lease_is_not_renewed_but_its_result_is_accepted(world: &mut World) {
     let turn = world.accept_in("a").await.turn;
     let lease = world.claim("w").await.lease;
     world.advance(LEASE).await;

@@ -101,7 +101,7 @@ fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {
 }
 
 #[tokio::test]
-async fn a_press_counts_once_for_an_approver_and_a_refused_one_uses_nothing_up() {
+async fn a_press_is_applied_once_for_an_approver_and_a_refused_one_uses_nothing_up() {
     let service = Service::new([]).shared();
     let mut world = World::new(service.clone()).await;
     world.config.rules = vec![Rule { channel: Some("double".into()), ..Rule::default() }];
@@ -135,7 +135,7 @@ async fn a_press_counts_once_for_an_approver_and_a_refused_one_uses_nothing_up()
 }
 
 #[tokio::test]
-async fn a_press_after_a_restart_counts_and_the_prompt_loses_its_buttons_where_the_service_can_edit() {
+async fn a_press_after_a_restart_is_applied_and_the_prompt_loses_its_buttons_where_the_service_can_edit() {
     let mut service = Service::new([]);
     service.capabilities.edits = true;
     let service = service.shared();

@@ -25,7 +25,7 @@ fn list(items: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_first_rule_that_matches_counts() {
+fn the_first_rule_that_matches_applies() {
     let rule = |model: &str, rule: Rule| Rule { model: Some(model.to_owned()), ..rule };
     let rules = vec![
         rule("both", Rule { chats: Some(list(&["c"])), authors: Some(list(&["bob", "eve"])), ..Rule::default() }),

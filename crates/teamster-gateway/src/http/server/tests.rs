@@ -110,7 +110,7 @@ async fn a_request_gets_its_response_and_handlers_know_the_peer() {
 }
 
 #[tokio::test]
-async fn http2_is_spoken_without_tls_as_well() {
+async fn http2_works_without_tls_as_well() {
     let server = run(config(), options()).await;
     let mut stream = connect(&server).await;
     // The preface, and an empty SETTINGS frame.

@@ -22,7 +22,7 @@ async fn raw(world: &World, method: Method, path: &str, media_type: Option<&str>
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_body_is_a_problem() {
+async fn every_invalid_body_is_a_problem() {
     let world = World::memory(|config| config.limits.body_bytes = 300);
     let path = "/v1/conversations";
     let long = format!("{{\"title\":\"{}\"}}", "x".repeat(400));

@@ -136,7 +136,7 @@ async fn a_full_queue_leaves_no_conversation_behind() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_places_are_refused() {
+async fn requests_beyond_the_permits_are_refused() {
     let fixture = with(|config| config.limits.subscribers = 1);
     let first = Chunks::of(fixture.send(&ask(true)).await);
     let response = fixture.send(&ask(false)).await;
