@@ -19,7 +19,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: Option<String>,
 
-    /// A proxy in front of the gateway ends TLS
+    /// A proxy in front of the gateway terminates TLS
     ///
     /// Then the gateway may listen beyond this machine without a certificate of its own. Clients must not be able to reach
     /// it past the proxy.

@@ -22,7 +22,7 @@ pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, re
 pub struct Config {
     /// Where the API listens.
     pub listen: SocketAddr,
-    /// A proxy in front of the gateway ends TLS.
+    /// A proxy in front of the gateway terminates TLS.
     pub behind_proxy: bool,
     /// Certificate and key, for TLS.
     pub tls: Option<Tls>,

@@ -198,7 +198,7 @@ fn every_invalid_value_is_reported_with_its_key() {
     listen: invalid address "here": write an IP address and a port, such as "127.0.0.1:4780" or "[::1]:4780"
     role: the role worker needs a store that several machines share; with SQLite, use the role all
     store: PostgreSQL is not supported yet: use the path of an SQLite file
-    behind_proxy: either the proxy or the gateway ends TLS: remove tls or behind_proxy
+    behind_proxy: either the proxy or the gateway terminates TLS: remove tls or behind_proxy
     hosts.0: "https://a" must be a host name, such as "agents.example.org"
     timing.lease: it must be at least 3s
     timing.batch: it must be at most 1s
