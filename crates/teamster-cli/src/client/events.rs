@@ -16,7 +16,7 @@ use super::connection::{ClientError, Connection};
 /// How long a stream may be silent. The gateway writes a comment every 10 seconds, or as it is configured.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How long a lost gateway is called again.
+/// How long the client tries to reach a lost gateway again.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The first delay before a further attempt. It doubles up to the last.

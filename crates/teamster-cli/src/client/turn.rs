@@ -110,7 +110,7 @@ impl TurnDisplay {
                 self.held.clear();
                 let seconds = delay_ms.div_ceil(1000);
                 printable!(
-                    "attempt {} failed ({}); the next follows in {} s",
+                    "attempt {} failed ({}); the next one starts in {} s",
                     attempt,
                     Printable::exact(&code),
                     seconds

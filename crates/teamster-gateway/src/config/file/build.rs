@@ -94,7 +94,10 @@ pub fn store_file(location: Option<&str>, data_dir: &Path) -> Result<PathBuf, St
 
 fn check_exposure(config: &Config, checks: &mut Checks) {
     if config.behind_proxy && config.tls.is_some() {
-        checks.add("behind_proxy", "either the proxy or the gateway terminates TLS: remove tls or behind_proxy".to_owned());
+        checks.add(
+            "behind_proxy",
+            "either the proxy or the gateway terminates TLS: remove tls or behind_proxy".to_owned(),
+        );
     }
     if !config.listen.ip().is_loopback() && config.tls.is_none() && !config.behind_proxy {
         let problem = format!(
