@@ -148,7 +148,7 @@ impl<'a> SignedHeaders<'a> {
             let value = values.next().and_then(|value| value.to_str().ok());
             let value = value.filter(|value| !value.is_empty() && value.len() <= max && values.next().is_none());
             value.ok_or_else(|| {
-                let detail = format!("the header {name} must be there once, with 1 to {max} visible characters");
+                let detail = format!("send exactly one header {name}, with 1 to {max} visible ASCII characters");
                 Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail)
             })
         };

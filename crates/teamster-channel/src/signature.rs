@@ -47,7 +47,7 @@ pub enum SignatureError {
     #[error("the header {TIMESTAMP_HEADER} is not a number of seconds since 1970")]
     Timestamp,
     /// The message is too old.
-    #[error("the message was signed {0} s ago, which is too long")]
+    #[error("the message was signed {0} s ago, which is too old: sign each attempt again")]
     TooOld(u64),
     /// The message comes from the future.
     #[error("the message was signed {0} s in the future: compare the clocks")]

@@ -29,7 +29,7 @@ pub enum GatewayError {
         /// What is wrong, and how to correct it.
         problem: String,
     },
-    /// The caller must not do this.
+    /// The caller may not do this.
     #[error("{reason}")]
     Forbidden {
         /// Why.

@@ -67,7 +67,7 @@ pub enum StoreError {
         current: u64,
     },
     /// Retention has deleted the requested events.
-    #[error("the events before number {oldest} are deleted; read from there")]
+    #[error("the events before number {oldest} are deleted; read from this number on")]
     EventsPruned {
         /// The oldest event that can be read.
         oldest: Seq,
@@ -109,7 +109,9 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// The disk is full, or the store has reached its own limit of size.
-    #[error("no space for {path:?}: free space on its disk or raise the store's limit; accepted messages are safe")]
+    #[error(
+        "no space for {path:?}: free space on its disk or raise the size limit of the store; accepted messages are safe"
+    )]
     DiskFull {
         /// The file of the store.
         path: PathBuf,
@@ -121,7 +123,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is damaged.
-    #[error("{path:?} is damaged: stop all gateways that use it, move it away and restore a backup")]
+    #[error("{path:?} is damaged: stop all gateways that use it, move the file to another place and restore a backup")]
     Corrupt {
         /// The file of the store.
         path: PathBuf,

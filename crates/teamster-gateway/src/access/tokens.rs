@@ -39,14 +39,14 @@ pub enum AccessError {
         /// What is wrong, and how to correct it.
         problem: &'static str,
     },
-    /// The operating system gives no random numbers.
-    #[error("the operating system gives no random numbers: {0}")]
+    /// The operating system provides no random numbers.
+    #[error("the operating system provides no random numbers: {0}")]
     Random(getrandom::Error),
     /// The document of a token cannot be read or written.
     #[error("the document of a token is invalid: {0}")]
     Document(#[from] serde_json::Error),
     /// The file of the first token cannot be used.
-    #[error("cannot {action} {path:?}: {source}; the file keeps the first token, its directory must be writable")]
+    #[error("cannot {action} {path:?}: {source}; this file stores the first token, and its directory must be writable")]
     File {
         /// What was being done.
         action: &'static str,

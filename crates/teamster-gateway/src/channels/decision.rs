@@ -47,7 +47,7 @@ impl Attempt {
         if self.number <= self.max {
             return None;
         }
-        let reason = format!("each of {} attempts has ended the channel or the gateway", self.max);
+        let reason = format!("all {} attempts ended with a crash of the channel or the gateway", self.max);
         Some(if was_started { Next::Unknown(format!("{UNKNOWN}{reason}")) } else { Next::Failed(reason) })
     }
 

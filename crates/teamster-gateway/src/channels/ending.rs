@@ -81,7 +81,7 @@ fn notice_text(delivery: &Delivery, reason: &str, is_unknown: bool) -> Option<St
             Some(format!("The file {name} could not be sent: {}.", teamster_channel::render::escape(reason)))
         }
         _ if is_unknown => {
-            let text = "A message may not have arrived here. It is in the log of the conversation.";
+            let text = "A message may not have been delivered here. It is in the log of the conversation.";
             Some(text.to_owned())
         }
         _ => None,

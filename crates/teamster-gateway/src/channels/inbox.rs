@@ -114,7 +114,9 @@ impl ChannelInbox {
             let hash = match self.gateway.attachments().put(attachment.bytes).await {
                 Ok(hash) => hash,
                 Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => {
-                    return Ok(Err("The gateway has no room for attachments. Its operator must make some.".to_owned()));
+                    return Ok(Err(
+                        "The gateway has no space for attachments. Its operator must free space.".to_owned()
+                    ));
                 }
                 Err(error) => return Err(internal(&error)),
             };
@@ -225,7 +227,7 @@ impl Inbox for ChannelInbox {
 
     async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError> {
         if command.author.is_bot || !self.admits(&command.address, &command.author) {
-            return Ok(CommandReply { text: "You must not use this gateway.".to_owned() });
+            return Ok(CommandReply { text: "You may not use this gateway.".to_owned() });
         }
         let address = self.chat_address(command.address.clone());
         match commands::run(&self.gateway, address, &command).await {
@@ -255,8 +257,8 @@ fn internal(error: &(dyn std::error::Error + 'static)) -> InboxError {
     if let Some(passing @ (GatewayError::ShuttingDown | GatewayError::Unavailable { .. })) = error.downcast_ref() {
         return InboxError(passing.to_string());
     }
-    tracing::error!(error, "a channel could not hand over what it has received");
-    InboxError("the gateway has an error; its log has the cause".to_owned())
+    tracing::error!(error, "an item that a channel received could not be accepted");
+    InboxError("internal error of the gateway; its log has the cause".to_owned())
 }
 
 /// Returns whether the text of an error is for the people of a chat.

@@ -33,7 +33,7 @@ pub(super) async fn receive(gateway: Gateway, channel: Arc<dyn Channel>) {
             break;
         }
         let reason = match ended {
-            Ok(Ok(())) => "the channel has ended without a reason".to_owned(),
+            Ok(Ok(())) => "the channel has ended without an error".to_owned(),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the channel has panicked".to_owned(),
         };

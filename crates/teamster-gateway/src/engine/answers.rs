@@ -53,7 +53,7 @@ impl Gateway {
         let found = found.ok_or_else(|| permission_not_found(id))?;
         let allowed: Approvers = found.body.to()?;
         if !caller.answers_all && !allowed.approvers.iter().any(|id| *id == caller.id || id == "*") {
-            let reason = "you must not answer this request: the configuration lists who may".to_owned();
+            let reason = "you are not an approver of this request: the operator's rules list the approvers".to_owned();
             return Err(GatewayError::Forbidden { reason });
         }
         let event = GatewayEvent::PermissionAnswered {

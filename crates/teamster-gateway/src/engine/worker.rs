@@ -41,7 +41,7 @@ pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
         let worker: String = state.to()?;
         let expired = shared.store.expire_leases(teamster_store::WorkerId::new(worker), shared.clock.now()).await?;
         if expired > 0 {
-            tracing::info!(expired, "turns and deliveries of the last process continue");
+            tracing::info!(expired, "turns and deliveries of the previous process continue");
         }
     }
     shared.store.set_channel_state(key, Json::of(&shared.worker.as_str())?).await?;

@@ -131,7 +131,7 @@ impl HookConfig {
         if self.on_failure == OnFailure::Closed && !self.events.contains(&HookEventKind::MessageAccepted) {
             return wrong(
                 "on_failure",
-                "can be \"closed\" only for the event message_accepted: no other waits for its hook",
+                "can be \"closed\" only for the event message_accepted: other events do not wait for their hooks",
             );
         }
         if self.timeout.is_zero() || self.timeout > MAX_TIMEOUT {

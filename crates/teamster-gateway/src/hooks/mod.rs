@@ -99,7 +99,7 @@ impl Hooks {
                 Err(failed) => {
                     self.report(hook, &event, failed);
                     if hook.config.on_failure == OnFailure::Closed {
-                        let reason = "a check of the operator does not work now; send the message again later";
+                        let reason = "a required hook of the operator failed; send the message again later";
                         return Verdict::Unavailable(reason.to_owned());
                     }
                 }
@@ -121,7 +121,7 @@ impl Hooks {
             if events.contains(&HookEventKind::MessageAccepted) && *on_failure == OnFailure::Open {
                 tracing::warn!(
                     hook = name,
-                    "messages are accepted while this hook fails or has too much to do: it is open"
+                    "on_failure is \"open\": messages are accepted while this hook fails or is overloaded"
                 );
             }
         }

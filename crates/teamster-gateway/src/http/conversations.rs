@@ -227,7 +227,7 @@ async fn change(
             other => return Ok(other?),
         }
     }
-    Err(Problem::new(ProblemCode::Conflict, "others change the conversation at the same time; send the change again"))
+    Err(Problem::new(ProblemCode::Conflict, "the conversation was changed at the same time; send the change again"))
 }
 
 /// Returns the settings after an update. `None` if it changes none.

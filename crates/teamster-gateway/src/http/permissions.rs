@@ -179,7 +179,7 @@ pub(super) async fn answer(
             AnswerResult::Applied(permission) => permission,
             AnswerResult::Closed(permission) => return Err(closed(permission)),
             AnswerResult::Expired(_) => {
-                let detail = "the time limit of the request has passed, or its agent is gone";
+                let detail = "the time limit of the request has passed, or its agent no longer runs";
                 return Err(Problem::new(ProblemCode::Expired, detail));
             }
         };
@@ -225,7 +225,7 @@ fn message_for_agent(request: &AnswerRequest, permission: &Permission) -> Result
         return Err(Problem::invalid("answers", "must be absent: the request has no questions"));
     }
     if request.decision == DecisionName::Deny || request.message.is_some() {
-        return Err(Problem::invalid("answers", "needs the decision allow, and no message"));
+        return Err(Problem::invalid("answers", "requires the decision allow, and no message"));
     }
     let text = serde_json::to_string(answers).map_err(|error| Problem::internal(&error))?;
     check_length("answers", &text, MESSAGE_LENGTH)?;

@@ -26,7 +26,7 @@ pub enum ProblemCode {
     InvalidRequest,
     /// The request has no valid token.
     Unauthorized,
-    /// The caller must not do this.
+    /// The caller may not do this.
     Forbidden,
     /// A rule or a hook of the operator rejects the message.
     Rejected,
@@ -42,7 +42,7 @@ pub enum ProblemCode {
     ConversationBusy,
     /// The permission request was answered or closed before.
     AlreadyAnswered,
-    /// The time limit of the permission request has passed, or its agent is gone.
+    /// The time limit of the permission request has passed, or its agent no longer runs.
     Expired,
     /// Retention has deleted the requested events.
     EventsPruned,
@@ -58,13 +58,13 @@ pub enum ProblemCode {
     QueueFull,
     /// The caller sends too many requests.
     RateLimited,
-    /// All places of event streams are taken.
+    /// Too many event streams are open.
     TooManySubscribers,
     /// The agent cannot run.
     AgentUnavailable,
     /// The store cannot be used now.
     StoreUnavailable,
-    /// A check of the operator does not work now.
+    /// A required hook of the operator failed.
     CheckUnavailable,
     /// The gateway shuts down.
     ShuttingDown,
@@ -105,7 +105,7 @@ impl ProblemCode {
         match self {
             Self::InvalidRequest => "The request is invalid",
             Self::Unauthorized => "A valid token is required",
-            Self::Forbidden => "The caller must not do this",
+            Self::Forbidden => "The caller may not do this",
             Self::Rejected => "The message is rejected",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "The path does not support this method",
@@ -124,7 +124,7 @@ impl ProblemCode {
             Self::TooManySubscribers => "Too many event streams",
             Self::AgentUnavailable => "The agent cannot run",
             Self::StoreUnavailable => "The store cannot be used now",
-            Self::CheckUnavailable => "A check of the message does not work now",
+            Self::CheckUnavailable => "A required hook failed",
             Self::ShuttingDown => "The gateway is shutting down",
             Self::DiskFull => "The disk is full",
             Self::Internal => "Internal error",
@@ -207,7 +207,7 @@ impl Problem {
     /// Creates a problem whose cause only the operator's log names.
     pub fn internal(cause: &(dyn std::fmt::Display + Sync)) -> Self {
         tracing::error!(%cause, "a call of the API failed");
-        Self::new(ProblemCode::Internal, "the gateway has an error; its log has the cause")
+        Self::new(ProblemCode::Internal, "internal error of the gateway; its log has the cause")
     }
 
     /// Adds the time after which the call may be repeated, in seconds.

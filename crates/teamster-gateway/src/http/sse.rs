@@ -65,8 +65,7 @@ enum End {
 /// Takes a place for a stream.
 pub(super) fn place(api: &Api, identity: &Identity) -> Result<StreamPermit> {
     api.subscribers.take(identity.limit_key()).ok_or_else(|| {
-        let detail =
-            "all places of event streams are taken, or those of this token; close other streams or connect later";
+        let detail = "too many event streams are open, in total or with this token; close one or connect later";
         Problem::new(ProblemCode::TooManySubscribers, detail).retry_after(10)
     })
 }

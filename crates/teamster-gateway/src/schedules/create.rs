@@ -31,7 +31,8 @@ pub async fn create(
             let limit = limits.per_conversation;
             let page = gateway.store().schedules(filter, PageRequest::first(limit.max(1))).await?;
             if page.items.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
-                let problem = format!("is one too many: a conversation has at most {limit}; delete one first");
+                let problem =
+                    format!("exceeds the limit: a conversation has at most {limit} schedules; delete one first");
                 return Err(ScheduleError::new("schedule", problem).into());
             }
         }

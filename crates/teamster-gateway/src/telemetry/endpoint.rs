@@ -14,7 +14,7 @@ use crate::access::{Identity, Scope};
 use crate::engine::Gateway;
 use crate::http::{Problem, ProblemCode};
 
-/// How long a scrape waits for the figures of the store. Prometheus waits for 10 s by default.
+/// How long a scrape waits for the status of the store. Prometheus waits for 10 s by default.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// The text format of Prometheus.
@@ -42,7 +42,7 @@ async fn metrics(
     let status = match timeout(LIMIT, gateway.store().status(now)).await {
         Ok(Ok(status)) => Some(status),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the figures of the store cannot be read");
+            tracing::warn!(%error, "the status of the store cannot be read");
             None
         }
         Err(_) => {

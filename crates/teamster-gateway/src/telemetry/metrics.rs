@@ -300,7 +300,7 @@ impl Shared {
         registry.register("store_write_seconds", "Latency of the store's writes, by operation", self.writes.clone());
         registry.register(
             "store_write_errors",
-            "Writes that the store has refused or could not do, by operation",
+            "Writes that failed or that the store refused, by operation",
             self.write_errors.clone(),
         );
         registry.register("event_subscribers", "Open event streams of this process", self.subscribers.clone());

@@ -100,7 +100,7 @@ async fn with_the_other_policy_nothing_is_shown_twice_and_an_unknown_outcome_is_
         assert_eq!(all[0].state == DeliveryState::Unknown, is_unknown, "{step:?}");
         if is_unknown {
             assert!(all[0].error.as_ref().unwrap().starts_with(UNKNOWN));
-            assert!(service.texts("a").iter().any(|text| text.starts_with("A message may not have arrived")));
+            assert!(service.texts("a").iter().any(|text| text.starts_with("A message may not have been delivered")));
         }
         assert!(service.texts("a").iter().any(|text| text == "second"), "the next answer is not lost: {step:?}");
     }

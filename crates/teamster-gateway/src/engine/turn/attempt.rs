@@ -262,7 +262,10 @@ impl<'a> Attempt<'a> {
         let is_unfinished = result.is_error || result.aborted;
         match self.stopped {
             Some(Stopped::EventLimit) => {
-                result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
+                result = failed(
+                    EVENT_LIMIT.into(),
+                    "The turn was stopped: it has more events than limits.events_per_turn permits.",
+                );
             }
             Some(Stopped::Unanswered) if is_unfinished && !self.abort_requested => {
                 result = failed(PERMISSION_TIMEOUT.into(), UNANSWERED);

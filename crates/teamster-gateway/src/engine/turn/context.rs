@@ -119,7 +119,7 @@ impl TurnContext {
                 Err(error) if error.is_outage() => error,
                 other => return Ok(other?),
             };
-            tracing::error!(%error, "the store cannot be written; the turn waits while it holds its lease");
+            tracing::error!(%error, "cannot write to the store; the turn repeats the write while it holds its lease");
             tokio::select! {
                 biased;
                 () = self.lost.cancelled() => return Err(TurnError::LeaseLost),

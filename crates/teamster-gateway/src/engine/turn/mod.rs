@@ -60,8 +60,8 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     };
     match turn_start(facts, shared.config.interrupted, &shared.config.retries) {
         TurnStart::Park => {
-            let reason = "The gateway has stopped three times while it worked on this message. It is not started again. \
-                          Retry it when the cause is found.";
+            let reason = "The gateway has crashed three times while it worked on this message. The message is not started \
+                          again. Retry it when the cause is found.";
             context.end_without_attempt(EndState::Failed, "PARKED", reason).await
         }
         TurnStart::ReportInterrupted => {
@@ -70,7 +70,7 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
             context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason).await
         }
         TurnStart::Prompt | TurnStart::Continue if claim.turn.abort_requested => {
-            context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
+            context.end_without_attempt(EndState::Aborted, "ABORTED", "The turn was aborted before it started.").await
         }
         TurnStart::Prompt => {
             context.release_joined().await?;

@@ -44,7 +44,7 @@ impl Steering {
                 Ok(Sent::Turn(run)) => withdraw(*run).await,
                 Ok(_) => JoinedOutcome::Taken,
                 Err(error) => {
-                    tracing::warn!(%error, %turn, "a message cannot go into the running turn; it waits for its own");
+                    tracing::warn!(%error, %turn, "a message cannot join the running turn; it waits for a turn of its own");
                     JoinedOutcome::Waits
                 }
             };

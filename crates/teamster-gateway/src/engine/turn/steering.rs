@@ -43,7 +43,7 @@ impl Attempt<'_> {
         let prompt = match message_prompt(shared, &waiting).await {
             Ok(prompt) => prompt,
             Err(error) => {
-                tracing::warn!(%error, %turn, "the message cannot be sent into the running turn; it waits for its own");
+                tracing::warn!(%error, %turn, "a message cannot be sent into the running turn; it waits for a turn of its own");
                 return Ok(());
             }
         };

@@ -99,7 +99,7 @@ async fn complete(
     }
     check_agent(&state.gateway, &request)?;
     let place = state.places.take(caller.identity.limit_key()).ok_or_else(|| {
-        let message = "the gateway follows as many requests as it may, in all or of this token; try again in a moment";
+        let message = "too many requests are open, in total or with this token; try again later";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, message, Some("TOO_MANY_SUBSCRIBERS"))
     })?;
     let (stream, include_usage, model) = (request.stream, request.include_usage, request.model.clone());

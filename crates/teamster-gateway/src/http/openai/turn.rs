@@ -93,7 +93,11 @@ pub(super) async fn accept(gateway: Gateway, request: ChatRequest, owner: Identi
     let work = tokio::spawn(accept_now(gateway, request, owner).in_current_span());
     work.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a request for an answer could not be accepted");
-        Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway has an error; its log has the cause", None))
+        Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal error of the gateway; its log has the cause",
+            None,
+        ))
     })
 }
 
@@ -250,7 +254,7 @@ impl ChatTurn {
             }
             Err(error) => {
                 tracing::error!(%error, seq = %event.seq, "an event cannot be read");
-                let message = "the gateway has an error; its log has the cause";
+                let message = "internal error of the gateway; its log has the cause";
                 Some(Step::Failed(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message, None)))
             }
         }

@@ -196,7 +196,7 @@ fn missing_scope(identity: &Identity, is_change: bool, route: &str) -> Option<St
     let may_change = [Scope::Send, Scope::Approve].into_iter().any(|scope| identity.has(scope));
     match is_change {
         true if may_change => None,
-        true => Some("the token must not change anything: it has neither the scope send nor approve".to_owned()),
+        true => Some("the token may only read: it has neither the scope send nor approve".to_owned()),
         false => identity.require(Scope::Read).err().map(|error| error.to_string()),
     }
 }

@@ -14,8 +14,8 @@ pub(super) const CSRF_HEADER: &str = "x-teamster-csrf";
 /// Returns the response to a request without a valid token. It contains no reason, except what the caller already knows.
 pub(super) fn denied(denial: &Denial) -> Response {
     let detail = match denial {
-        Denial::Missing => "send the header `Authorization: Bearer TOKEN`; a token in the URL does not count",
-        Denial::Malformed => "the header `Authorization` must be there once, as `Bearer TOKEN`",
+        Denial::Missing => "send the header `Authorization: Bearer TOKEN`; a token in the URL is not accepted",
+        Denial::Malformed => "send exactly one header `Authorization: Bearer TOKEN`",
         Denial::Unknown | Denial::Revoked => "the token is not valid; ask the operator of the gateway for another one",
         Denial::Expired => "the session has ended; log in again",
         Denial::Locked(wait) => {
@@ -34,7 +34,7 @@ pub(super) fn wrong_origin(reason: WrongOrigin) -> Response {
         WrongOrigin::Host => {
             "the header `Host` does not name this gateway; the operator adds a name to `hosts` in the configuration"
         }
-        WrongOrigin::Origin => "the header `Origin` is not this gateway; other sites must not call it",
+        WrongOrigin::Origin => "the header `Origin` does not name this gateway; pages of other sites may not call it",
     };
     forbidden(detail)
 }
