@@ -74,7 +74,7 @@ pub struct PromptAnswer {
     pub address: Address,
 }
 
-/// What became of a button press.
+/// The outcome of a button press.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptDecision {
     /// The answer counts.
@@ -105,7 +105,7 @@ pub struct CommandReply {
     pub text: String,
 }
 
-/// What became of a message. The channel may acknowledge it in each case.
+/// The outcome of a message. The channel may acknowledge it in each case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
     /// It is durable now.

@@ -8,7 +8,7 @@
 //! | `secret` | secrets of tokens: made, hashed, never shown |
 //! | `tokens` | tokens in the store, and the first one |
 //! | `sessions` | cookies of the page |
-//! | `authentication` | from the headers of a request to an identity |
+//! | `authentication` | authenticates callers by the headers of their requests |
 //! | `address` | the address of a client, behind a proxy or not |
 //! | `origin` | the checks of `Host` and `Origin` |
 //! | `limits` | limits for each token and address |

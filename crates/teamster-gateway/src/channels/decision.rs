@@ -8,7 +8,7 @@ use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
 
-/// The longest wait that a service can demand. A longer one is a mistake.
+/// The longest wait that a service can require. A longer one is treated as an error of the service.
 const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
 
 /// The beginning of the error of a delivery whose outcome is unknown. A caller that queues it again wants it to be sent.
@@ -27,7 +27,7 @@ pub(super) enum Next {
     Unknown(String),
 }
 
-/// What is known of an attempt.
+/// The data about an attempt on which decisions depend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     /// Its number, starting at 1.
@@ -51,7 +51,7 @@ impl Attempt {
         Some(if was_started { Next::Unknown(format!("{UNKNOWN}{reason}")) } else { Next::Failed(reason) })
     }
 
-    /// Decides after an error that may end.
+    /// Decides after a temporary error.
     pub(super) fn later(self, reason: &str, demanded: Option<Duration>) -> Next {
         if self.number >= self.max {
             return Next::Failed(format!("given up after {} attempts: {reason}", self.number));
@@ -81,7 +81,7 @@ pub(super) enum Settlement {
     },
     /// The service does not answer: ask again later.
     AskLater(String),
-    /// The outcome cannot be found out: report it.
+    /// The outcome cannot be determined: report it.
     Report,
 }
 

@@ -23,7 +23,7 @@ use crate::config::{Origin, rule_for};
 use crate::engine::{AcceptedMessage, AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
 use crate::error::GatewayError;
 
-/// The number of chats whose messages of programs are counted. With more, all counts start anew.
+/// The number of chats whose messages of programs are counted. If there are more, all counters are reset.
 const MAX_COUNTED_CHATS: usize = 10_000;
 
 /// Who may answer a request.
@@ -69,7 +69,8 @@ impl ChannelInbox {
         }
     }
 
-    /// Returns whether an author may answer a request of these approvers. One that only `*` permits must be admitted itself.
+    /// Returns whether an author may answer a request of these approvers. If only `*` permits the author, the rules
+    /// must also admit the author.
     fn may_answer(&self, answer: &PromptAnswer, approvers: &[String]) -> bool {
         let is_named = approvers.contains(&self.author_id(&answer.author));
         !answer.author.is_bot && (is_named || self.admits(&answer.address, &answer.author))
@@ -79,7 +80,7 @@ impl ChannelInbox {
         format!("{}:{}", self.channel, author.id)
     }
 
-    /// Returns whether a message of a program is one too many. A message of a person starts the count anew.
+    /// Returns whether a message of a program exceeds the limit. A message of a person resets the counter.
     fn is_loop(&self, message: &Message) -> bool {
         let settings = self.gateway.config().channels.bots;
         let mut bots = self.bots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +167,7 @@ impl ChannelInbox {
     }
 }
 
-/// Returns what the channel learns about a message.
+/// Returns the outcome of a message for the channel.
 fn receipt(accepted: Result<AcceptedMessage, GatewayError>) -> Result<Receipt, InboxError> {
     match accepted {
         Ok(accepted) if accepted.is_duplicate => Ok(Receipt::Duplicate),

@@ -1,4 +1,4 @@
-//! What a chat shows of an answer while it grows. Pure.
+//! The text that a chat shows of an unfinished answer. Pure.
 
 use teamster::event::{Event, MessageId, ToolId, ToolUse};
 use teamster_channel::render::{StepState, tool_call};

@@ -20,7 +20,7 @@ pub struct DeliverySettings {
     pub max_attempts: u32,
     /// The delay after the first failed attempt. It doubles with each further one.
     pub first_delay: Duration,
-    /// The longest delay that the service has not demanded.
+    /// The longest delay, unless the service requires a longer one.
     pub max_delay: Duration,
     /// What happens to a part if neither the gateway nor the service knows whether it was sent.
     pub unknown: UnknownOutcome,

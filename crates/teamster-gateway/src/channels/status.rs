@@ -10,9 +10,9 @@ use teamster_store::Timestamp;
 pub struct ChannelStatus {
     /// Whether it receives.
     pub receives: bool,
-    /// Why it ended, or could not be used, the last time. It contains no secrets.
+    /// The last reason why the channel ended or could not be used. It contains no secrets.
     pub last_error: Option<String>,
-    /// When that was.
+    /// When that happened.
     pub failed_at: Option<Timestamp>,
 }
 

@@ -36,7 +36,7 @@ pub struct Config {
     pub turn: TurnDefaults,
     /// Directories below which agents may work. Empty: only the default directory.
     pub roots: Vec<PathBuf>,
-    /// The rules, of which the first that matches counts.
+    /// The rules. The first that matches applies.
     pub rules: Vec<Rule>,
     /// Instructions for agents.
     pub instructions: Instructions,
@@ -108,9 +108,9 @@ pub struct Instructions {
 /// Upper bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Running conversations of a worker.
+    /// Running turns of a worker.
     pub max_running: u32,
-    /// Running conversations of a chat.
+    /// Running turns of a chat.
     pub max_running_per_chat: u32,
     /// Waiting turns of a chat.
     pub queue_per_chat: u32,
@@ -151,7 +151,7 @@ pub struct Timing {
     pub heartbeat: Duration,
     /// How long a shutdown waits for running turns.
     pub shutdown_timeout: Duration,
-    /// The longest time between the emission of a delta and its place in the log.
+    /// The longest delay before a delta is appended to the log.
     pub batch: Duration,
 }
 

@@ -18,7 +18,7 @@ pub struct Caller {
     pub answers_all: bool,
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerResult {
     /// It counts.

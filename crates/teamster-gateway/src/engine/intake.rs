@@ -40,7 +40,7 @@ pub struct IncomingMessage {
     pub text: String,
     /// Its attachments, which are stored already.
     pub attachments: Vec<StoredAttachment>,
-    /// Whether it may go into the running turn.
+    /// Whether it may join the running turn.
     pub mode: MessageMode,
 }
 
@@ -53,7 +53,7 @@ pub enum MessageTarget {
     Address(ChatAddress),
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedMessage {
     /// Its turn.

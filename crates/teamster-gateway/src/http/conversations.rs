@@ -111,7 +111,7 @@ pub(super) async fn update(
     respond(StatusCode::OK, changed.await?)
 }
 
-/// Deletes a conversation with its log, turns and schedules. A running turn must be aborted before.
+/// Deletes a conversation with its log, turns and schedules. Abort a running turn before.
 #[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "conversations", operation_id = "deleteConversation",
     params(("id" = Uuid, Path, description = "The conversation.")), responses((status = 204, description = "It is deleted.")))]
 pub(super) async fn delete(

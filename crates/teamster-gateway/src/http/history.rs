@@ -46,7 +46,8 @@ pub(super) struct HistoryQuery {
 pub(super) struct History {
     /// The turns with their messages and answers.
     items: Vec<Exchange>,
-    /// The page contains everything up to this event: continue with `events?after=lastSeq`. Use the value of the first page.
+    /// The page contains all events up to this number: continue with `events?after=lastSeq`. Use the value of the first
+    /// page.
     last_seq: u64,
     /// The value of `cursor` for the next page. It is absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,10 +62,10 @@ pub(super) struct Exchange {
     turn_id: Uuid,
     /// The number of the event `turn_queued`.
     seq: u64,
-    /// What happens to the turn. It is absent if a fork was made before the turn ended.
+    /// The state of the turn. It is absent if a fork was made before the turn ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<StateName>,
-    /// The running turn into which the message went.
+    /// The running turn that the message joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     joined_turn_id: Option<Uuid>,
     /// The message.

@@ -38,12 +38,12 @@ pub(super) struct AgentView {
     tested_version: Option<&'static str>,
     /// Whether its CLI can run. Whether the vendor accepts its credentials is not checked.
     available: bool,
-    /// Whether conversations use it if nothing else is selected.
+    /// Whether new conversations use it by default.
     is_default: bool,
     /// Why it cannot run, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// What it supports, by the name of the option.
+    /// The options that it supports, by name.
     capabilities: BTreeMap<&'static str, CapabilityView>,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct StatusView {
     pending_deliveries: u64,
     /// Deliveries that were given up, or whose outcome is unknown.
     failed_deliveries: u64,
-    /// Since when the oldest turn could run and has waited.
+    /// The time since which the oldest turn that is ready to run has waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting_since: Option<Time>,
     /// The size of the store in bytes. 0 if it is in memory.
@@ -68,10 +68,10 @@ pub(super) struct ChannelView {
     name: String,
     /// Whether it receives messages.
     receives: bool,
-    /// Why it ended, or could not be used, the last time.
+    /// The last reason why the channel ended or could not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<String>,
-    /// When that was.
+    /// When that happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_at: Option<Time>,
 }

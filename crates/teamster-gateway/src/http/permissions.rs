@@ -51,7 +51,7 @@ pub(super) enum StateFilter {
     All,
 }
 
-/// What happens to a permission request.
+/// The state of a permission request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = PermissionState)]
@@ -83,7 +83,7 @@ pub(super) struct PermissionView {
     conversation_id: Uuid,
     /// The turn that waits for the answer.
     turn_id: Uuid,
-    /// What happens to it.
+    /// Its state.
     state: StateName,
     /// What the agent wants: the event `permission_request` or `question`, and `approvers`, who may answer.
     #[schema(value_type = Object)]

@@ -149,7 +149,7 @@ pub struct Problem(Box<ProblemFields>);
 pub(super) struct ProblemFields {
     /// A URI that names the kind of the problem.
     r#type: String,
-    /// What is wrong in general.
+    /// The meaning of the code.
     title: &'static str,
     /// The status of the response.
     status: u16,

@@ -43,7 +43,7 @@ pub struct Delivery {
     pub turn: Option<TurnId>,
     /// What to show.
     pub body: Json,
-    /// What happens to it.
+    /// Its state.
     pub state: DeliveryState,
     /// The number of claims.
     pub attempts: u32,
@@ -59,7 +59,7 @@ pub struct Delivery {
     pub ended_at: Option<Timestamp>,
 }
 
-/// What happens to a delivery.
+/// The state of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeliveryState {
     /// It waits.

@@ -23,7 +23,7 @@ pub struct NewMessage {
     pub text: String,
     /// Attachments and other fields.
     pub details: Json,
-    /// Whether it may go into a running turn.
+    /// Whether it may join a running turn.
     pub mode: MessageMode,
     /// The event `turn_queued`.
     pub event: NewEvent,
@@ -78,7 +78,7 @@ pub struct Message {
     pub text: String,
     /// Attachments and other fields.
     pub details: Json,
-    /// Whether it may go into a running turn.
+    /// Whether it may join a running turn.
     pub mode: MessageMode,
     /// When it was accepted.
     pub accepted_at: Timestamp,

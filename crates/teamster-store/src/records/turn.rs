@@ -13,7 +13,7 @@ pub struct Turn {
     pub conversation: ConversationId,
     /// Its message.
     pub message: Message,
-    /// What happens to it.
+    /// Its state.
     pub state: TurnState,
     /// The number of attempts that were started.
     pub attempts: u32,
@@ -43,7 +43,7 @@ pub struct Turn {
     pub ended_at: Option<Timestamp>,
 }
 
-/// What happens to a turn.
+/// The state of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TurnState {
     /// It waits.

@@ -145,7 +145,7 @@ pub struct StoreStatus {
     pub pending_deliveries: u64,
     /// Deliveries that were given up, or whose outcome is unknown.
     pub failed_deliveries: u64,
-    /// Since when the oldest turn could run and has waited.
+    /// The time since which the oldest turn that is ready to run has waited.
     pub waiting_since: Option<Timestamp>,
     /// The size of the store in bytes, with its write-ahead log. 0 if it is in memory.
     pub bytes: u64,

@@ -68,7 +68,7 @@ pub struct Claim {
     pub joined: Vec<TurnId>,
 }
 
-/// What became of a message that was sent into the running turn.
+/// The outcome of a message that was sent into the running turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinedOutcome {
     /// The agent has it. Its turn ends together with the running one.

@@ -28,7 +28,7 @@ pub(super) fn finish(db: &Connection, lease: Lease, finish: Finish, now: Timesta
     end_attempt(db, held, lease, attempt, now)
 }
 
-/// Records what became of the message of a turn that has joined the running turn.
+/// Records the outcome of the message of a turn that has joined the running turn.
 pub(super) fn resolve_joined(
     db: &Connection,
     lease: Lease,

@@ -46,7 +46,7 @@ pub trait WorkStore: Send + Sync {
     /// the death of its worker, lets the turn wait again. Fails with `WrongState` if the turn does not wait.
     async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()>;
 
-    /// Records what became of the message of a turn that has joined the running turn.
+    /// Records the outcome of the message of a turn that has joined the running turn.
     ///
     /// Fails with `WrongState` if the turn has not joined it.
     async fn resolve_joined(

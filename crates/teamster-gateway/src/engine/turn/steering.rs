@@ -57,7 +57,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Records what became of a message. The log contains that it has joined the turn only if the agent has taken it.
+    /// Records the outcome of a message. The log contains that it has joined the turn only if the agent has taken it.
     pub(super) async fn record_sent(&mut self, sent: SentMessage) -> Result<(), TurnError> {
         self.flush().await?;
         let SentMessage { turn, outcome } = sent;
@@ -85,7 +85,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Records what became of the last message when the run has ended: the agent decides about it at once.
+    /// Records the outcome of the last message when the run has ended: the agent decides about it at once.
     pub(super) async fn end_steering(&mut self) -> Result<(), TurnError> {
         while let Some(sent) = self.steering.next().await {
             self.record_sent(sent).await?;
