@@ -99,7 +99,7 @@ fn is_named(config: &Config, name: &str) -> bool {
     names.any(|named| named.eq_ignore_ascii_case(name))
 }
 
-/// Takes instructions out of a request whose agent has no place for them but its prompt.
+/// Removes the instructions from a request whose agent accepts them only in the prompt.
 pub(crate) fn instructions_of_prompt(agent: &dyn Agent, request: &mut RunRequest) -> Option<String> {
     if refuses(agent, Feature::AppendSystemPrompt) { request.append_system_prompt.take() } else { None }
 }

@@ -44,7 +44,7 @@ const SESSIONS: NonZeroU32 = match NonZeroU32::new(300) {
 };
 
 /// How long a request waits for others of the same key.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A rate for each key. Keys that have not been used for a while take no memory.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ pub(crate) struct Permit {
 
 /// The permits of long responses: in total, and per key.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct StreamPermits {
     all: Arc<Semaphore>,
     of_key: Concurrency,
 }
@@ -145,14 +145,14 @@ pub(crate) struct StreamPermit {
     _of_key: Permit,
 }
 
-/// Up to this number of permits, one key may take all of them.
-const FEW_PLACES: usize = 8;
+/// Below this number of permits, one key may take all of them.
+const FEW_PERMITS: usize = 8;
 
-impl Places {
+impl StreamPermits {
     /// Creates permits, of which one key takes at most a quarter.
     pub(crate) fn new(all: usize) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
-        let of_key = if all < FEW_PLACES { all } else { all / 4 };
+        let of_key = if all < FEW_PERMITS { all } else { all / 4 };
         Self { all: Arc::new(Semaphore::new(all)), of_key: Concurrency::new(of_key) }
     }
 
@@ -181,10 +181,10 @@ impl Concurrency {
         Self { limit: limit.clamp(1, Semaphore::MAX_PERMITS), keys: Arc::default() }
     }
 
-    /// Takes a permit, and waits up to 2 seconds for one. `None` if none is available then.
+    /// Takes a permit, and waits for at most `PERMIT_TIMEOUT`. `None` if none is available then.
     pub(crate) async fn enter(&self, key: LimitKey) -> Option<Permit> {
         let (semaphore, entry) = self.entry(key);
-        let permit = timeout(PATIENCE, semaphore.acquire_owned()).await.ok()?.ok()?;
+        let permit = timeout(PERMIT_TIMEOUT, semaphore.acquire_owned()).await.ok()?.ok()?;
         Some(Permit { _permit: permit, _entry: entry })
     }
 
@@ -245,15 +245,15 @@ mod tests {
 
     #[test]
     fn one_key_takes_at_most_a_quarter_of_the_permits() {
-        let places = Places::new(40);
+        let permits = StreamPermits::new(40);
         let key = |number| LimitKey::Token(TokenId::new(uuid::Uuid::from_u128(number)));
-        let taken: Vec<_> = std::iter::from_fn(|| places.take(key(1))).take(100).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| permits.take(key(1))).take(100).collect();
         assert_eq!(taken.len(), 10);
-        let others: Vec<_> = (0..100).filter_map(|number| places.take(key(2 + number % 8))).collect();
-        assert_eq!(others.len(), 30, "all places are taken");
+        let others: Vec<_> = (0..100).filter_map(|number| permits.take(key(2 + number % 8))).collect();
+        assert_eq!(others.len(), 30, "all permits are taken");
         drop(taken);
-        assert_eq!((0..100).filter_map(|number| places.take(key(2 + number % 8))).collect::<Vec<_>>().len(), 10);
-        let few = Places::new(3);
+        assert_eq!((0..100).filter_map(|number| permits.take(key(2 + number % 8))).collect::<Vec<_>>().len(), 10);
+        let few = StreamPermits::new(3);
         assert_eq!((0..9).filter_map(|_| few.take(key(1))).collect::<Vec<_>>().len(), 3);
     }
 

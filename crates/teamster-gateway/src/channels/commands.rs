@@ -176,7 +176,7 @@ impl Chat<'_> {
         let resolved = self.resolved(Some(&conversation.agent), &settings)?;
         let state = match conversation.state {
             ConversationState::Idle => "idle",
-            ConversationState::Queued => "waiting for a free place",
+            ConversationState::Queued => "waiting for a worker",
             ConversationState::Running => "a turn is running",
             ConversationState::Waiting => "the agent waits for an answer",
             ConversationState::Paused => "paused until the end of a rate limit",

@@ -42,7 +42,7 @@ pub struct Parts {
     pub runtime: Arc<Runtime>,
     /// The channels, besides `http`.
     pub channels: Vec<Arc<dyn Channel>>,
-    /// The place where agents keep their session files. It is the same after a restart.
+    /// The host on which agents keep their session files. It is the same after a restart.
     pub host: HostId,
     /// The clock.
     pub clock: Clock,

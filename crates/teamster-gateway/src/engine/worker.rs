@@ -71,14 +71,14 @@ async fn end_agents(shared: &Shared) {
 /// Claims turns until the gateway stops, then waits for the running ones.
 pub(super) async fn work(gateway: Gateway) {
     let shared = Arc::clone(&gateway.shared);
-    let (mut tasks, hurry) = (JoinSet::new(), CancellationToken::new());
+    let (mut tasks, shutdown_expired) = (JoinSet::new(), CancellationToken::new());
     while !shared.stop.is_cancelled() {
         while let Some(ended) = tasks.try_join_next() {
             report(ended);
         }
         let wait = match claim(&shared).await {
             Ok(Some((claim, since))) => {
-                start(&gateway, claim, since, &mut tasks, &hurry);
+                start(&gateway, claim, since, &mut tasks, &shutdown_expired);
                 continue;
             }
             Ok(None) => POLL,
@@ -95,7 +95,7 @@ pub(super) async fn work(gateway: Gateway) {
         }
     }
     if timeout(shared.config.timing.shutdown_timeout, wait_for(&mut tasks)).await.is_err() {
-        hurry.cancel();
+        shutdown_expired.cancel();
         wait_for(&mut tasks).await;
     }
 }
@@ -140,7 +140,13 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, LeaseTime)>, GatewayErr
     Ok(claim.map(|claim| (claim, since)))
 }
 
-fn start(gateway: &Gateway, claim: Claim, since: LeaseTime, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
+fn start(
+    gateway: &Gateway,
+    claim: Claim,
+    since: LeaseTime,
+    tasks: &mut JoinSet<()>,
+    shutdown_expired: &CancellationToken,
+) {
     let shared = Arc::clone(&gateway.shared);
     let (lease, turn, conversation) = (claim.lease, claim.turn.id, claim.conversation.id);
     let lost = shared.leases.add(lease, since);
@@ -150,8 +156,9 @@ fn start(gateway: &Gateway, claim: Claim, since: LeaseTime, tasks: &mut JoinSet<
     }
     let slot = Arc::new(shared.slots.take());
     let span = spans::turn(&claim, trace_of(&claim).as_deref());
-    let hurry = hurry.clone();
-    let context = TurnContext { gateway: gateway.clone(), claim, commands, lost, hurry, slot, span: span.clone() };
+    let shutdown_expired = shutdown_expired.clone();
+    let context =
+        TurnContext { gateway: gateway.clone(), claim, commands, lost, shutdown_expired, slot, span: span.clone() };
     // Also after a panic the lease is not renewed any more.
     let registered = Registered { shared, lease, turn };
     let run = async move {

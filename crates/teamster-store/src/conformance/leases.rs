@@ -89,7 +89,7 @@ async fn a_worker_and_a_chat_have_limits(world: &mut World) {
         world.accept_in(chat).await;
     }
     let (conversation, id, turn) = (world.id(), world.id(), world.id());
-    let thread = super::records::place(conversation, "a", "thread");
+    let thread = super::records::new_conversation(conversation, "a", "thread");
     let thread = super::records::message(Target::Address(thread), id, turn, world.now());
     world.accept(thread).await;
     let request = ClaimRequest { max_running_per_chat: 1, max_running: 2, ..World::request("w") };

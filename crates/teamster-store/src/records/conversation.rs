@@ -2,7 +2,7 @@
 
 use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, WorkerId};
 
-/// The place of a conversation. There is at most one conversation for each address.
+/// The address of a conversation. There is at most one conversation for each address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChatAddress {
     /// The channel, for example `http`.

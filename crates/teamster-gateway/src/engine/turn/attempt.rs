@@ -184,7 +184,7 @@ impl<'a> Attempt<'a> {
         let Self { run: Some(run), context, steering, .. } = self else { return Input::Shutdown };
         tokio::select! {
             biased;
-            () = context.hurry.cancelled() => Input::Shutdown,
+            () = context.shutdown_expired.cancelled() => Input::Shutdown,
             Some(command) = context.commands.recv() => Input::Command(command),
             () = at(due), if due.is_some() => Input::Flush,
             () = at(check), if check.is_some() => Input::CheckRequests,

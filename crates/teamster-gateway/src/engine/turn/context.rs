@@ -37,7 +37,7 @@ pub(in crate::engine) struct TurnContext {
     /// Cancelled when the lease is lost.
     pub(in crate::engine) lost: CancellationToken,
     /// Cancelled when a shutdown does not wait any longer.
-    pub(in crate::engine) hurry: CancellationToken,
+    pub(in crate::engine) shutdown_expired: CancellationToken,
     /// Counts against the limit of running turns, except while a person is awaited.
     pub(in crate::engine) slot: Arc<Slot>,
     /// The span of the turn.

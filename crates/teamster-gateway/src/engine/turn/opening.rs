@@ -170,8 +170,8 @@ impl TurnContext {
         message_prompt(self.shared(), turn).await
     }
 
-    /// Returns the request of a session, and the instructions that the agent gets with its prompt because it has no other place
-    /// for them.
+    /// Returns the request of a session, and the instructions that the agent gets with its prompt because it has no
+    /// option for them.
     fn request(&self, settings: &TurnSettings, instructions: String) -> (RunRequest, Option<String>) {
         let agent = settings.agent.as_str();
         let shared = self.shared();

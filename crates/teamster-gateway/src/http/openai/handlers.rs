@@ -23,11 +23,11 @@ use super::chunks::Head;
 use super::error::ApiError;
 use super::request::{self, ChatRequest};
 use super::turn::{self, ChatTurn, Step};
-use crate::access::{Places, Scope, StreamPermit};
+use crate::access::{Scope, StreamPermit, StreamPermits};
 use crate::engine::Gateway;
 use crate::http::extract::{Authenticated, Body};
 use crate::http::problem::Problem;
-use crate::http::state::PATIENCE;
+use crate::http::state::SEND_TIMEOUT;
 
 /// The time that `/v1/models` gives for all models, since agents have no date.
 const CREATED: u64 = 1_735_689_600;
@@ -41,29 +41,29 @@ const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/models", "/v1/models/{*m
 /// What the calls share.
 struct OpenAiState {
     gateway: Gateway,
-    /// The places of open requests: each of them follows a conversation.
-    places: Places,
+    /// The permits of open requests: each of them follows a conversation.
+    permits: StreamPermits,
     /// How long a stream waits for a client that does not read.
-    patience: Duration,
+    send_timeout: Duration,
 }
 
 /// Returns the calls of the OpenAI-compatible API. They need an identity, and have no time limit: an answer takes as long as its turn.
 pub(in crate::http) fn router(gateway: Gateway) -> Router {
-    build(gateway, PATIENCE)
+    build(gateway, SEND_TIMEOUT)
 }
 
-/// Returns the calls with another patience, for tests.
-pub(super) fn build(gateway: Gateway, patience: Duration) -> Router {
+/// Returns the calls with this `send_timeout`, for tests.
+pub(super) fn build(gateway: Gateway, send_timeout: Duration) -> Router {
     let limits = &gateway.config().limits;
     let body = limits.body_bytes;
     let [completions, list, one] = ROUTES;
-    let places = Places::new(limits.subscribers);
+    let permits = StreamPermits::new(limits.subscribers);
     Router::new()
         .route(completions, post(complete))
         .route(list, get(models))
         .route(one, get(model))
         .layer(DefaultBodyLimit::max(body))
-        .with_state(Arc::new(OpenAiState { gateway, places, patience }))
+        .with_state(Arc::new(OpenAiState { gateway, permits, send_timeout }))
 }
 
 /// Shows the problems of the layers around the calls, such as a missing token, in the form that clients of OpenAI read.
@@ -98,7 +98,7 @@ async fn complete(
         caller.require(Scope::Read)?;
     }
     check_agent(&state.gateway, &request)?;
-    let place = state.places.take(caller.identity.limit_key()).ok_or_else(|| {
+    let permit = state.permits.take(caller.identity.limit_key()).ok_or_else(|| {
         let message = "too many requests are open, in total or with this token; try again later";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, message, Some("TOO_MANY_SUBSCRIBERS"))
     })?;
@@ -108,7 +108,7 @@ async fn complete(
     let head = Head::new(turn.id(), created, &model, include_usage);
     let ids = ids(&turn);
     let mut response =
-        if stream { streamed(&state, turn, head, place) } else { whole(&state.gateway, turn, &head).await? };
+        if stream { streamed(&state, turn, head, permit) } else { whole(&state.gateway, turn, &head).await? };
     response.headers_mut().extend(ids);
     Ok(response)
 }
@@ -143,14 +143,14 @@ struct Chunks {
     /// Chunks that are not sent yet.
     ready: VecDeque<String>,
     has_ended: bool,
-    _place: StreamPermit,
+    _permit: StreamPermit,
 }
 
 /// Returns the response of a stream. The role is sent at once: proxies close connections that are silent for a minute.
-fn streamed(state: &OpenAiState, turn: ChatTurn, head: Head, place: StreamPermit) -> Response {
-    let (silence, patience) = (state.gateway.config().timing.heartbeat, state.patience);
+fn streamed(state: &OpenAiState, turn: ChatTurn, head: Head, permit: StreamPermit) -> Response {
+    let (silence, send_timeout) = (state.gateway.config().timing.heartbeat, state.send_timeout);
     let ready = VecDeque::from([head.start()]);
-    let mut chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
+    let mut chunks = Chunks { turn, head, ready, has_ended: false, _permit: permit };
     let (sender, receiver) = mpsc::channel(WAITING_CHUNKS);
     let work = async move {
         loop {
@@ -160,8 +160,8 @@ fn streamed(state: &OpenAiState, turn: ChatTurn, head: Head, place: StreamPermit
                 chunk = chunks.next(silence) => chunk,
             };
             let Some(chunk) = chunk else { return };
-            // A client that does not read loses its place, and its turn is aborted.
-            if sender.send_timeout(chunk, patience).await.is_err() {
+            // If a client does not read, its permit is released and its turn is aborted.
+            if sender.send_timeout(chunk, send_timeout).await.is_err() {
                 return;
             }
         }

@@ -159,7 +159,7 @@ fn credentials(headers: &HeaderMap) -> HeaderMap {
 
 /// Limits concurrent requests, and the size of bodies and the time in which they arrive.
 ///
-/// The place of a request is free when its response starts: an event stream does not take one.
+/// The permit of a request is released when its response starts, so an event stream does not hold one.
 pub(super) async fn bounds(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let limits = &shared.gateway.config().limits;
     // The routes have limits of their own, which are not higher.

@@ -194,7 +194,7 @@ async fn a_client_that_reads_nothing_is_disconnected() {
     let server = Running { address, stop, task };
     let mut idle = connect(&server).await;
     idle.write_all(request("/flood").as_bytes()).await.unwrap();
-    // Its place is free for another one, although it is still open.
+    // Its permit is available for another one, although it is still open.
     assert!(ask(&server, "/").await.ends_with("hello"));
     drop(idle);
 }

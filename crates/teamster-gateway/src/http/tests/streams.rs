@@ -245,10 +245,10 @@ async fn a_subscriber_that_does_not_read_is_disconnected_with_a_reason() {
     let refused = world.get(&path).await;
     refused.problem(503, "TOO_MANY_SUBSCRIBERS");
     assert!(refused.headers.contains_key("retry-after"));
-    // Nothing is read: the place is free after the time limit.
+    // Nothing is read: the permit is released after the time limit.
     let started = Instant::now();
     while world.get("/v1/status").await.json(StatusCode::OK)["subscribers"] != 0 {
-        assert!(started.elapsed() < Duration::from_secs(10), "the place is not free");
+        assert!(started.elapsed() < Duration::from_secs(10), "the permit is not released");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
@@ -278,7 +278,7 @@ async fn a_subscriber_that_disconnects_releases_its_permit() {
                     break stream;
                 }
             }
-            assert!(started.elapsed() < Duration::from_secs(10), "the place is not free");
+            assert!(started.elapsed() < Duration::from_secs(10), "the permit is not released");
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
         stream.take(1).await;

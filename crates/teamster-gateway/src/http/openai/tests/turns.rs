@@ -142,7 +142,7 @@ async fn requests_beyond_the_permits_are_refused() {
     let response = fixture.send(&ask(false)).await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     drop(first);
-    // The place is free soon after the client is gone.
+    // The permit is released soon after the client has disconnected.
     let is_free = async || (fixture.send(&ask(true)).await.status() == StatusCode::OK).then_some(());
     eventually(is_free).await;
 }
