@@ -89,12 +89,13 @@ pub enum GatewayEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The agent does not know all of the conversation: its session was lost, or it is new and the history is too long.
+    /// The agent's session lacks a part of the conversation: the earlier session was lost, or the agent is new and the
+    /// history is too long.
     SessionReset {
-        /// Why, and what the agent knows now.
+        /// Why, and which part of the history the agent has now.
         reason: String,
     },
-    /// A person has started the conversation anew: the agent knows nothing of what was before.
+    /// A person has restarted the conversation: the agent gets a new session without the earlier history.
     ConversationRestarted {
         /// Who.
         by: String,

@@ -21,15 +21,15 @@ pub struct Caller {
 /// The outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerResult {
-    /// It counts.
+    /// It was accepted.
     Applied(Permission),
     /// The request was answered or closed before.
     Closed(Permission),
-    /// The time limit has passed, or the agent is gone.
+    /// The time limit has passed, or the agent no longer runs.
     Expired(Permission),
 }
 
-/// What the store keeps of a permission request, as far as answers need it.
+/// The fields of a stored permission request that answers need.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Approvers {
@@ -40,7 +40,7 @@ impl Gateway {
     /// Answers a permission request or a question once. `message` is the reason for the agent, or the answer to a question.
     ///
     /// # Errors
-    /// The caller must not answer this request. The request stays open.
+    /// The caller may not answer this request. The request stays open.
     pub async fn answer_permission(
         &self,
         id: PermissionId,

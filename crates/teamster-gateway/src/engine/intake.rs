@@ -1,4 +1,4 @@
-//! What clients and channels bring in: messages, and requests to abort or retry.
+//! The input of clients and channels: messages, and requests to abort or retry turns.
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{
@@ -32,7 +32,7 @@ pub struct IncomingMessage {
     pub target: MessageTarget,
     /// The channel's own ids.
     pub channel_ids: Vec<String>,
-    /// The key of the caller that makes a repeated call safe.
+    /// The caller's idempotency key.
     pub idempotency: Option<IdempotencyKey>,
     /// The id of its author.
     pub author: String,
@@ -62,7 +62,7 @@ pub struct AcceptedMessage {
     pub is_duplicate: bool,
 }
 
-/// What the store keeps of a message besides its text.
+/// The stored fields of a message besides its text.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct MessageDetails {
@@ -94,7 +94,7 @@ impl Gateway {
     }
 
     /// Returns the first outcome of a message that was accepted before, by its idempotency key or by one of its ids in the
-    /// channel. Rules and hooks have permitted it then, whatever they decide now.
+    /// channel. Rules and hooks permitted it then and are not checked again.
     ///
     /// # Errors
     /// The idempotency key was used with another body, or the message was deleted since.
@@ -314,7 +314,7 @@ pub(crate) fn is_by_api(message: &Message) -> serde_json::Result<bool> {
 
 /// Returns the trace of a claimed message, if it has one.
 pub(super) fn trace_of(claim: &Claim) -> Option<String> {
-    // What cannot be read is reported where the turn reads its attachments.
+    // An unreadable document is reported when the turn reads its attachments.
     claim.turn.message.details.to::<MessageDetails>().ok()?.trace
 }
 

@@ -1,4 +1,4 @@
-//! Live sessions between turns: a conversation's agent stays warm for a time.
+//! Live sessions between turns: the session of a conversation stays open for a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::TurnSettings;
 use crate::tools::SessionTools;
 
-/// A session with what it was opened for.
+/// An open session, with the settings and instructions for which it was opened.
 #[derive(Debug)]
 pub(super) struct OpenSession {
     pub(super) session: Arc<Session>,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::sync::Notify;
 
-/// Counts running turns. One that waits for a person does not count.
+/// Counts running turns. A turn that waits for a person is not counted.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     running: AtomicU32,

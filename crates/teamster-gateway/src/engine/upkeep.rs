@@ -55,8 +55,8 @@ async fn remove_files(shared: &Shared) {
     }
 }
 
-/// Deletes the files that were not used since a time, and that nothing names any more: those of deleted messages, and uploads
-/// without a message.
+/// Deletes the files that were not used since a time and to which no message or delivery refers: those of deleted
+/// messages, and uploads without a message.
 async fn delete_unnamed(shared: &Shared, time: SystemTime) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let mut unused = shared.attachments.unused_since(time).await?;
     if unused.is_empty() {

@@ -28,10 +28,11 @@ const AGENTS_END: Duration = Duration::from_secs(10);
 /// The interval of checks whether these agents are gone.
 const AGENTS_CHECK: Duration = Duration::from_millis(20);
 
-/// The number of conversations that a worker holds while people are awaited, as a multiple of the running ones.
+/// The number of conversations that a worker holds, including those that wait for a person, as a multiple of the limit
+/// of running turns.
 const WAITING_FACTOR: u32 = 8;
 
-/// Lets the leases of the last process of this host expire, so that its turns continue at once.
+/// Expires the leases of the previous process of this host, so that its turns continue at once.
 ///
 /// The caller has made sure that no other gateway uses the host's data directory.
 pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
@@ -48,7 +49,8 @@ pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
     Ok(())
 }
 
-/// Waits until the agents of processes that were killed are gone, so that no two agents work on one turn.
+/// Waits until no agent of a killed process runs, so that no two agents work on one turn. After [`AGENTS_END`], it logs
+/// a warning and returns.
 async fn end_agents(shared: &Shared) {
     let limit = Instant::now() + AGENTS_END;
     loop {
@@ -115,7 +117,7 @@ fn report(ended: Result<(), JoinError>) {
 
 /// Claims a turn, if another one may run. Returns it with the time before the call.
 async fn claim(shared: &Shared) -> Result<Option<(Claim, LeaseTime)>, GatewayError> {
-    // While an agent of a lost lease is killed, no other one starts.
+    // While an agent of a lost lease is being killed, no other agent starts.
     shared.leases.lose_expiring();
     if shared.leases.is_stopping() {
         return Ok(None);
@@ -159,7 +161,7 @@ fn start(
     let shutdown_expired = shutdown_expired.clone();
     let context =
         TurnContext { gateway: gateway.clone(), claim, commands, lost, shutdown_expired, slot, span: span.clone() };
-    // Also after a panic the lease is not renewed any more.
+    // The lease is removed after a panic as well, so it is no longer renewed.
     let registered = Registered { shared, lease, turn };
     let run = async move {
         match turn::run(context).await {

@@ -38,7 +38,7 @@ pub enum Target {
     Address(NewConversation),
 }
 
-/// A key that makes a repeated call safe.
+/// An idempotency key. A repeated call with the same key has no second effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Whose key it is, for example the id of the token.

@@ -1,4 +1,4 @@
-//! What clients and channels bring in.
+//! The input of clients and channels.
 
 use async_trait::async_trait;
 

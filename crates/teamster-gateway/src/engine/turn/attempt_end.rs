@@ -19,7 +19,7 @@ use crate::telemetry::spans;
 /// The code of a turn that was interrupted after it had an effect.
 const INTERRUPTED: &str = "INTERRUPTED";
 
-/// What the chat shows if an interrupted turn cannot continue.
+/// The text for the chat if an interrupted turn cannot continue.
 const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on this message, and the agent's session does \
                                not exist any more. Retry the message if it may run again.";
 
@@ -126,7 +126,8 @@ impl Attempt<'_> {
         self.context.hand_back(kind, attempt).await
     }
 
-    /// A turn of which nothing has run is put back. For another one the next start decides, as after a crash.
+    /// Puts a turn without effects back into its queue. For a turn with effects, the next start decides, as after a
+    /// crash.
     async fn record_shutdown(&mut self) -> Result<(), TurnError> {
         // Another worker may claim the turn when it is handed back.
         self.discard().await;
@@ -142,7 +143,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The log and the chat show first the closed requests, then what waits, then the end.
+    /// Records the closed requests first, then the waiting events, then the end. The log and the chat show them in this
+    /// order.
     fn attempt_end(
         &mut self,
         result: &RunResult,

@@ -36,9 +36,9 @@ pub(in crate::engine) struct TurnContext {
     pub(in crate::engine) commands: mpsc::Receiver<TurnCommand>,
     /// Cancelled when the lease is lost.
     pub(in crate::engine) lost: CancellationToken,
-    /// Cancelled when a shutdown does not wait any longer.
+    /// Cancelled when the time limit of a shutdown has passed.
     pub(in crate::engine) shutdown_expired: CancellationToken,
-    /// Counts against the limit of running turns, except while a person is awaited.
+    /// The turn's part of the limit of running turns. It is released while the turn waits for a person.
     pub(in crate::engine) slot: Arc<Slot>,
     /// The span of the turn.
     pub(in crate::engine) span: tracing::Span,

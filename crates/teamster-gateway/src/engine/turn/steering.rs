@@ -12,7 +12,7 @@ use crate::channels::deliveries::{self, Recipient};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
 
-/// What the chat shows about a message that was stopped after it had an effect.
+/// The text for the chat about a message that was stopped after it had an effect.
 const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
                        it. Send the message again if it is still needed.";
 
