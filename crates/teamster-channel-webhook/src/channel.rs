@@ -80,7 +80,7 @@ impl WebhookChannel {
     pub fn new(config: WebhookConfig) -> Result<Self, ConfigError> {
         config.check_name()?;
         let (url, secrets) = (config.parse_url()?, config.read_secrets()?);
-        // The first caller of the process decides; a provider that is there already is as good.
+        // An error means that another provider is installed already, which works as well.
         _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .redirect(Policy::none())
@@ -109,7 +109,8 @@ impl WebhookChannel {
         &self.secrets
     }
 
-    /// Hands a request to [`receive`](Channel::receive). `None`: too many wait, or the gateway does not receive.
+    /// Passes a request to [`receive`](Channel::receive). `None`: too many requests wait, or the gateway does not
+    /// receive.
     pub(crate) async fn hand_over(&self, id: String, request: Request) -> Option<Result<Reply, InboxError>> {
         let (reply, outcome) = oneshot::channel();
         self.sender.try_send(Received { id, request, reply }).ok()?;
@@ -142,7 +143,7 @@ impl WebhookChannel {
     }
 }
 
-/// Reads the start of an answer. What follows the status is not needed: a failure has no consequence.
+/// Reads the start of a response. The body is not used, so a failure has no consequence.
 async fn discard(mut response: Response) {
     let mut left = MAX_ANSWER;
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -198,7 +199,8 @@ async fn once(inbox: &dyn Inbox, recent: &Mutex<RecentIds>, id: &str, request: R
         }
         Request::Message(_) | Request::Answer(_) => return Ok(Reply::Repeated),
     };
-    // After the effect: a crash in between repeats a command that its sender sends again, and loses none.
+    // The id is stored after the effect: after a crash in between, a command that its sender repeats runs again, and
+    // none is lost.
     let window = i64::try_from((MAX_AGE + MAX_SKEW).as_secs()).unwrap_or(i64::MAX);
     recent.add(inbox, id, now.saturating_add(window)).await?;
     Ok(reply)

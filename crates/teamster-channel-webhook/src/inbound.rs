@@ -59,7 +59,7 @@ struct BodyAttachment {
     data: String,
 }
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Debug)]
 pub(crate) enum Request {
     Message(Message),

@@ -1,7 +1,7 @@
 //! Remembers the ids of commands and edits while their signatures are valid, so that a replay has no effect.
 //!
-//! Messages and answers need no memory here: the gateway accepts a message once by its id, and a permission request is answered
-//! once.
+//! Ids of messages and answers are not stored here: the gateway accepts a message once by its id, and a permission
+//! request is answered once.
 
 use std::collections::BTreeMap;
 

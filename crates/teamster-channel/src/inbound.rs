@@ -1,4 +1,4 @@
-//! What a channel receives.
+//! The input of a channel.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -77,11 +77,11 @@ pub struct PromptAnswer {
 /// The outcome of a button press.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptDecision {
-    /// The answer counts.
+    /// The answer is accepted.
     Applied,
     /// The request was answered before, or it has ended. Remove the buttons.
     Closed,
-    /// The author must not answer. The request stays open.
+    /// The author may not answer. The request stays open.
     NotAllowed,
 }
 
@@ -108,7 +108,7 @@ pub struct CommandReply {
 /// The outcome of a message. The channel may acknowledge it in each case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// It is durable now.
+    /// The message is durable.
     Accepted {
         /// The turn that answers it.
         turn: String,

@@ -96,7 +96,7 @@ pub enum StoreError {
         /// The state that the operation needs.
         required: &'static str,
     },
-    /// A search has read for as long as one may.
+    /// A search has reached its time limit.
     #[error("the search was stopped after {limit:?}; search for less, for example in one state, agent or channel")]
     SearchLimit {
         /// The longest time of a search.

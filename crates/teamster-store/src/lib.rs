@@ -1,7 +1,7 @@
 //! The gateway's store: conversations, turns, leases, the event log and the delivery queue.
 //!
-//! The store makes each step of the gateway durable and exclusive. It runs no agent, speaks no protocol, reads no clock and
-//! makes no ids. [`Store`] is written for many workers on many machines:
+//! The store makes each step of the gateway durable and exclusive. It runs no agent, speaks no protocol, reads no clock
+//! and generates no ids. [`Store`] is written for many workers on many machines:
 //!
 //! - **One transaction per operation.** An operation that returns `Ok` is durable, also after a power loss. One that returns an
 //!   error has changed nothing. If a caller drops a future, its operation may still take effect.

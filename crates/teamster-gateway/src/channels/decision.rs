@@ -19,7 +19,7 @@ pub(super) const UNKNOWN: &str = "it is unknown whether the service has this mes
 pub(super) enum Next {
     /// It is sent again at this time.
     Retry(Timestamp, String),
-    /// The service was not called. It is sent at this time, and the attempt does not count.
+    /// The service was not called. It is sent at this time, and the attempt is not counted.
     Postpone(Timestamp),
     /// It is given up.
     Failed(String),

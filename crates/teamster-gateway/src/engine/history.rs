@@ -27,7 +27,7 @@ pub(crate) struct HistoryItem {
     pub text: String,
 }
 
-/// What is read of an event. Fields of other events are absent.
+/// The fields that are read from an event. Fields of other events are absent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {

@@ -15,7 +15,7 @@ use crate::access::Scope;
 pub(super) async fn list(Extract(api): State, caller: Authenticated) -> Result<axum::Json<List<AgentView>>> {
     caller.require(Scope::Read)?;
     let (gateway, cache) = (api.gateway.clone(), api.agents.clone());
-    // The inspection ends also if this caller goes, so that the next one gets it.
+    // The inspection continues if this caller disconnects, so that the next caller gets its result.
     let agents = complete(async move { Ok(cache.agents(&gateway).await) });
     Ok(axum::Json(List::whole(agents.await?)))
 }

@@ -1,4 +1,4 @@
-//! What a caller sends and gets of a conversation.
+//! The representation of conversations in requests and responses.
 
 use std::path::PathBuf;
 

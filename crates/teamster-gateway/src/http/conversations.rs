@@ -122,7 +122,7 @@ pub(super) async fn delete(
     caller.require(Scope::Send)?;
     let gateway = api.gateway.clone();
     complete(async move {
-        // Its agent ends too: it knows what was deleted.
+        // The session is closed too, because it contains the deleted history.
         gateway.delete_conversation(id).await?;
         audit_from(&gateway, &caller, "conversation.delete", &id.to_string()).await;
         Ok(StatusCode::NO_CONTENT)
@@ -148,7 +148,7 @@ pub(super) async fn fork(
         return Err(Problem::new(ProblemCode::Conflict, detail));
     }
     let mut settings: ConversationSettings = read(&source.settings)?;
-    // The fork is the caller's: it gets a permission that the caller could have selected.
+    // The fork belongs to the caller, so it gets only a permission that the caller may select.
     settings.permission_by = None;
     if let Some(permission) = settings.permission
         && check_permission(&api.gateway, &caller, permission.into()).is_err()

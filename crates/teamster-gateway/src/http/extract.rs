@@ -1,4 +1,4 @@
-//! Reads requests. Whatever is wrong with one becomes a problem.
+//! Reads requests. Each error becomes a problem.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::problem::{Problem, ProblemCode, Result};
 use crate::access::{ClientAddress, Identity, Scope};
 
-/// Who makes the request, and from where.
+/// The authenticated caller of a request, and its address.
 pub(super) struct Authenticated {
     pub(super) identity: Identity,
     /// The address of the client, if it is known.

@@ -112,7 +112,7 @@ pub(super) async fn list(
 ) -> Result<axum::Json<History>> {
     caller.require(Scope::Read)?;
     let PageRequest { limit, cursor } = page(query.limit, query.cursor)?;
-    // It is read before the turns: whatever comes in between is in the page and in the events after it.
+    // This number is read before the turns, so a later event is in the events after it, and may be in the page as well.
     let conversation = find(&api.gateway, id).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut builder = Builder { items: Vec::new(), bytes: 0, limit };
@@ -241,7 +241,7 @@ struct Copied {
     turns: HashMap<TurnId, Option<usize>>,
 }
 
-/// What is read of an event. Fields of other events are absent.
+/// The fields that are read from an event. Fields of other events are absent.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Fields {
@@ -269,7 +269,7 @@ impl Copied {
         let Some(exchange) = at.and_then(|at| self.items.get_mut(at)) else { return };
         match event.kind.as_str() {
             "turn_edited" => exchange.message.text = fields.text,
-            // Each attempt has its own result; the last one counts.
+            // Each attempt has its own result. The last one is used.
             "done" => exchange.answer = fields.result.map(|result| result.answer(Some(Time(event.at)))),
             _ => {
                 exchange.state = fields.state;

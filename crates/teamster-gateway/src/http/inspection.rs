@@ -13,14 +13,14 @@ use utoipa::ToSchema;
 
 use crate::engine::Gateway;
 
-/// How long an inspection counts. Each one starts the CLIs of all agents.
+/// How long an inspection is reused. Each one starts the CLIs of all agents.
 const FRESH: Duration = Duration::from_secs(15);
 
-/// The last inspection. Callers that come together share one.
+/// The last inspection. Concurrent callers share one.
 #[derive(Clone, Default)]
 pub(super) struct AgentCache(Arc<Mutex<Option<Inspected>>>);
 
-/// What an inspection has found, and when.
+/// The result of an inspection, and its time.
 type Inspected = (Instant, Vec<AgentView>);
 
 /// An agent.

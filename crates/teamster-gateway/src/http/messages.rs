@@ -157,7 +157,7 @@ fn idempotency(
         let problem = format_args!("must have 1 to {KEY_LENGTH} visible characters of ASCII");
         return Err(Problem::invalid("Idempotency-Key", problem));
     };
-    // The order of fields and spaces do not count: what was read is compared.
+    // The order of fields and white space are ignored: the parsed body is hashed.
     let body = serde_json::to_vec(&(id, body)).map_err(|error| Problem::internal(&error))?;
     let scope = match caller.identity.token {
         Some(token) => format!("token:{token}"),

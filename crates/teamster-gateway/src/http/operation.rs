@@ -107,7 +107,7 @@ pub(super) struct HookFailureView {
 
 impl From<HookFailure> for HookFailureView {
     fn from(failure: HookFailure) -> Self {
-        // What the hook has written may quote the message.
+        // The output of the hook may quote the message.
         let HookFailure { at, hook, event, conversation, reason, output: _ } = failure;
         let conversation_id = conversation.map(|id| id.to_string());
         Self { at: Time(at), hook, event: event.name(), conversation_id, reason }

@@ -1,4 +1,4 @@
-//! Problems: what a caller gets instead of a result (RFC 9457).
+//! Problems: the error responses of the API (RFC 9457).
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -242,7 +242,8 @@ pub(super) async fn retry(
     Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
 }
 
-/// Returns whether the caller has sent the message of a turn. An author of a chat may have the name of the token's owner.
+/// Returns whether the caller has sent the message of a turn. This is true only for a message that came through the
+/// API: an author of a chat may have the name of the token's owner.
 async fn is_author(gateway: &Gateway, caller: &Authenticated, turn: &Turn) -> Result<bool> {
     let ChatAddress { channel, chat, .. } = find_conversation(gateway, turn.conversation).await?.address;
     let author = turn.message.author.as_str();
@@ -258,7 +259,7 @@ async fn ended(gateway: &Gateway, turn: &Turn) -> Result<Turn> {
         let last = gateway.store().conversation(conversation, gateway.now()).await?.map(|found| found.last_seq);
         let mut events = gateway.events(conversation, last.unwrap_or_default());
         loop {
-            // The stream was opened before, so that an end after this look is in it.
+            // The stream was opened before, so that it contains an end after this read.
             let turn = find(gateway, id).await?;
             if is_ended(&turn) {
                 return Ok(turn);

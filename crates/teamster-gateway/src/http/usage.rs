@@ -81,7 +81,7 @@ pub(super) struct UsageItem {
     usage: UsageView,
 }
 
-/// By what usage is summed.
+/// A key by which usage is summed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Group {
     Day,

@@ -1,4 +1,4 @@
-//! What a schedule is, as the store keeps it and the API shows it.
+//! A schedule as the store keeps it and the API shows it.
 
 use std::time::Duration;
 

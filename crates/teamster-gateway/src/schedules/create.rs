@@ -23,7 +23,7 @@ pub async fn create(
     let next = check(body, limits, now)?;
     let known = gateway.store().schedule(id).await?;
     match known {
-        // The id of another conversation's schedule must not be taken over.
+        // A schedule of another conversation must not be replaced.
         Some(known) if known.conversation != conversation => return Err(not_found(id)),
         Some(_) => {}
         None => {

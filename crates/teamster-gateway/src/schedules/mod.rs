@@ -2,10 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `body` | what a schedule is: [`ScheduleBody`], and what is wrong with one |
+//! | `body` | a schedule: [`ScheduleBody`], and its errors |
 //! | `cron` | cron expressions in a time zone |
 //! | `create` | creates and deletes schedules |
-//! | `plan`, `firing` | what happens to a due schedule, and the task that does it |
+//! | `plan`, `firing` | the decision about a due schedule, and the task that fires it |
 //! | `times` | the next time of a schedule: [`next_time`], and the check of a new one |
 
 mod body;

@@ -138,7 +138,7 @@ fn once(zone: &TimeZone, local: DateTime) -> Option<Instant> {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),
         AmbiguousOffset::Gap { before, .. } => {
-            // With the old offset, the time would follow the change, or be the change itself.
+            // With the old offset, the time would follow the change, or be at the change itself.
             let late = before.to_timestamp(local).ok()?.checked_add(SignedDuration::from_secs(1)).ok()?;
             zone.preceding(late).next().map(|change| change.timestamp())
         }

@@ -62,7 +62,7 @@ async fn a_busy_conversation_does_not_starve_others(world: &mut World) {
     let claim = world.claim("w").await;
     world.advance(Duration::from_secs(1)).await;
     world.store().finish(claim.lease, done(), world.now()).await.unwrap();
-    // The next turn of the busy conversation was accepted earlier, but could not run before.
+    // The next turn of the busy conversation was accepted earlier, but was not ready to run before.
     assert_eq!(world.claim("w").await.lease.turn, other);
 }
 
@@ -185,7 +185,7 @@ async fn a_finished_lease_cannot_be_used_again(world: &mut World) {
     world.store().finish(lease, done(), world.now()).await.unwrap();
     let again = world.store().finish(lease, done(), world.now()).await;
     assert!(matches!(again, Err(StoreError::LeaseLost { .. })), "{again:?}");
-    // A lease of the right epoch for another turn is no lease.
+    // A lease with the current epoch but another turn is not valid.
     let claim = world.claim("w").await;
     let mixed = Lease { turn: lease.turn, ..claim.lease };
     let refused = world.store().finish(mixed, done(), world.now()).await;

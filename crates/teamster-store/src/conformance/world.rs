@@ -1,4 +1,4 @@
-//! What scenarios use: a store, a clock that they move, and ids.
+//! The environment of scenarios: a store, a clock that they move, and ids.
 
 use std::time::Duration;
 

@@ -233,7 +233,7 @@ impl State {
         Some((room.address.channel.clone(), next.message.author.clone()))
     }
 
-    /// Returns whether the time has come, or is that of a clock that was wrong.
+    /// Returns whether the time has passed, or was set by a wrong clock.
     fn is_ready(&self, id: ConversationId, at: Timestamp, now: Timestamp) -> bool {
         let is_wrong = |room: &Room| {
             at > now.after(LONGEST_RETRY_DELAY)

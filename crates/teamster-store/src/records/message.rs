@@ -1,4 +1,4 @@
-//! Messages: what a channel hands over, and what the store returns.
+//! Messages: the input of a channel, and the results of the store.
 
 use super::conversation::NewConversation;
 use super::page::NewEvent;
@@ -54,11 +54,11 @@ pub struct IdempotencyKey {
 pub enum MessageMode {
     /// It waits for its own turn.
     Queue,
-    /// It goes into the running turn if possible.
+    /// It joins the running turn if possible.
     Steer,
 }
 
-/// The limits of the queues. A turn counts while it waits.
+/// The limits of the queues. They count waiting turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// The largest number of waiting turns of a chat, in all of its threads.

@@ -105,11 +105,11 @@ pub struct Answer {
 /// The outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
-    /// The request was open, and this answer counts.
+    /// The request was open, and this answer is applied.
     Applied(Permission),
     /// The request was answered or closed before. Nothing has changed.
     Closed(Permission),
-    /// The time limit has passed, or the worker of the turn is gone. Nothing has changed.
+    /// The time limit has passed, or the worker of the turn no longer holds it. Nothing has changed.
     Expired(Permission),
 }
 

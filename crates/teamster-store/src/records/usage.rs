@@ -25,7 +25,7 @@ impl Usage {
     }
 }
 
-/// What an attempt has used, and on which day it counts.
+/// The usage of an attempt, and its day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageEntry {
     /// The day.
@@ -96,7 +96,8 @@ pub struct BudgetStatus {
     pub reserved_micros: u64,
 }
 
-/// The channel whose conversations are deleted when they have lost everything. The chats of other channels keep their settings.
+/// The channel whose conversations are deleted when they have no events and turns left. The chats of other channels
+/// keep their settings.
 pub(crate) const ABANDONED_CHANNEL: &str = "http";
 
 /// What retention deletes.

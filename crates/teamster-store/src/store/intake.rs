@@ -33,7 +33,7 @@ pub trait IntakeStore: Send + Sync {
 
     /// Aborts a turn that waits, or requests the abort of one that runs.
     ///
-    /// The effects happen only if the outcome is `Aborted`. The end of a pause is not needed: a paused turn waits.
+    /// The effects are applied only if the outcome is `Aborted`. A paused turn waits, so it is aborted at once.
     async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome>;
 
     /// Queues a failed or aborted turn again, at its old position, with no attempts counted.

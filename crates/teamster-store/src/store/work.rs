@@ -17,13 +17,13 @@ use crate::records::{
 /// An expired lease that no worker has claimed still permits writes, so that a finished turn is not lost, but no renewal.
 #[async_trait]
 pub trait WorkStore: Send + Sync {
-    /// Claims the conversation that has waited longest since its next turn could run. Those of an author with
+    /// Claims the conversation whose next turn has been ready to run for the longest time. Those of an author with
     /// [`FAIR_SHARE`](crate::FAIR_SHARE) running turns wait behind those of others.
     ///
-    /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. Times from a
-    /// clock that was ahead delay no turn for longer than [`LONGEST_RETRY_DELAY`](crate::LONGEST_RETRY_DELAY). Conversations
-    /// whose turn waits for a person do not count against the limit of their chat. Returns `None` if there is none within the
-    /// limits of the request.
+    /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. A
+    /// time that was set by a clock that was ahead delays a turn for at most
+    /// [`LONGEST_RETRY_DELAY`](crate::LONGEST_RETRY_DELAY). Conversations whose turn waits for a person do not count
+    /// against the limit of their chat. Returns `None` if there is none within the limits of the request.
     async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>>;
 
     /// Renews leases, and reports which are lost. The outcomes have the order of the leases.

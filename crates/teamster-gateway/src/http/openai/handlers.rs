@@ -94,7 +94,7 @@ async fn complete(
     let request = request::read(&body, &headers)?;
     drop(body);
     if request.conversation.is_some() {
-        // Its answer can repeat what others have written there.
+        // The answer can repeat what others have written in the conversation.
         caller.require(Scope::Read)?;
     }
     check_agent(&state.gateway, &request)?;
@@ -113,7 +113,7 @@ async fn complete(
     Ok(response)
 }
 
-/// Returns the headers that name the turn, for people who look for it.
+/// Returns the headers that name the turn, so that people can find it.
 fn ids(turn: &ChatTurn) -> [(HeaderName, HeaderValue); 3] {
     // An id can always be a header.
     let value = |id: String| HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static(""));
@@ -124,7 +124,7 @@ fn ids(turn: &ChatTurn) -> [(HeaderName, HeaderValue); 3] {
     ]
 }
 
-/// Waits for the end of the turn. A client that disconnects drops this future, and with it the turn.
+/// Waits for the end of the turn. When a client disconnects, this future is dropped, which aborts the turn.
 async fn whole(gateway: &Gateway, mut turn: ChatTurn, head: &Head) -> Result<Response, ApiError> {
     let silence = gateway.config().timing.heartbeat;
     loop {

@@ -10,8 +10,9 @@
 //! - Parameters of sampling (`temperature`, `top_p`, `max_tokens`, `stop`, ...) are ignored: agents select them. What would change
 //!   the form of the answer (`n`, `response_format`, `logprobs`, audio) is refused.
 //! - A client that disconnects aborts its turn.
-//! - Some pages for people let the same model write titles and tags. Each such request starts a turn like any other. The operator
-//!   turns them off in the page, selects a cheap model for them there, or rejects their owner with a rule.
+//! - Some clients use the same model to generate titles and tags. Each such request starts a turn like any other. The
+//!   operator can turn this feature off in the client, select a cheap model for it there, or reject its token's owner
+//!   with a rule.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a refused request gets.
+//! The responses to refused requests.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn denied(denial: &Denial) -> Response {
     response
 }
 
-/// Returns what a request from another site, or under another name, gets.
+/// Returns the response to a request from another site, or under another name.
 pub(super) fn wrong_origin(reason: WrongOrigin) -> Response {
     let detail = match reason {
         WrongOrigin::Host => {
@@ -39,7 +39,7 @@ pub(super) fn wrong_origin(reason: WrongOrigin) -> Response {
     forbidden(detail)
 }
 
-/// Returns what a request with a session gets if another site may have caused it.
+/// Returns the response to a request with a session that another site may have caused.
 pub(super) fn forged() -> Response {
     forbidden(
         "a change with the session of the page needs the headers `Origin` and `X-Teamster-CSRF: 1`; or send a token",

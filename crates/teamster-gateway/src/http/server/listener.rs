@@ -109,7 +109,7 @@ impl Server {
         let tasks = TaskTracker::new();
         while let Some((stream, peer, permit)) = accept(&listener, &permits, &stop).await {
             let share = match &shares {
-                // The operator's own programs are not limited, and a proxy has the connections of all.
+                // Clients on loopback are not limited, and a proxy has the connections of all clients.
                 Some(shares) if !peer.ip().is_loopback() => match shares.try_enter(address_key(peer.ip())) {
                     Some(share) => Some(share),
                     None => continue,

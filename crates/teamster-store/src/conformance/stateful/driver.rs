@@ -1,4 +1,4 @@
-//! Makes the input of operations and compares their results.
+//! Generates the input of operations and compares their results.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -137,7 +137,7 @@ impl Driver {
         let Operation { kind, first, second, third } = operation;
         match kind {
             Kind::Advance => {
-                // From a moment to more than a lease.
+                // From a millisecond to more than a lease.
                 self.now = self.now.after(LEASE * u32::from(first) / 128);
                 self.instance.set_clock(self.now).await;
             }

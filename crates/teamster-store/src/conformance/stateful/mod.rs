@@ -17,7 +17,7 @@ use driver::Driver;
 use operation::Kind;
 pub use operation::Operation;
 
-/// Makes sequences of operations.
+/// Generates sequences of operations.
 pub fn operations(largest: usize) -> impl Strategy<Value = Vec<Operation>> {
     let kind = prop_oneof![
         6 => Just(Kind::Advance),
