@@ -137,7 +137,7 @@ impl Driver {
         let Operation { kind, first, second, third } = operation;
         match kind {
             Kind::Advance => {
-                // From a millisecond to more than a lease.
+                // From zero to almost two leases.
                 self.now = self.now.after(LEASE * u32::from(first) / 128);
                 self.instance.set_clock(self.now).await;
             }
