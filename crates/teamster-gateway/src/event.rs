@@ -138,11 +138,6 @@ pub enum GatewayEvent {
         /// Why, without secrets.
         reason: String,
     },
-    /// A notice of the gateway to the chat, which was delivered to its channel.
-    Notice {
-        /// The text.
-        text: String,
-    },
 }
 
 /// How a turn has ended.
@@ -177,7 +172,6 @@ impl GatewayEvent {
             Self::ScheduleSkipped { .. } => "schedule_skipped",
             Self::MessageSent { .. } => "message_sent",
             Self::HookFailed { .. } => "hook_failed",
-            Self::Notice { .. } => "notice",
         }
     }
 }

@@ -115,7 +115,6 @@ fn text(event: GatewayEvent) -> Option<Printable> {
         GatewayEvent::HookFailed { hook, reason } => {
             printable!("[the hook {} failed: {}]", Printable::exact(&hook), Printable::message(&reason))
         }
-        GatewayEvent::Notice { text } => printable!("[{}]", Printable::message(&text)),
         _ => return None,
     })
 }

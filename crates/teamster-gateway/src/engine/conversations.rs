@@ -141,7 +141,7 @@ impl Gateway {
     fn check_agent(&self, agent: &str) -> Result<(), GatewayError> {
         let invalid = |problem| GatewayError::Invalid { field: "agent", problem };
         let known = self.shared.runtime.registry().get(agent).map_err(|error| invalid(error.to_string()))?;
-        refusal(&*known, &self.shared.config).map_or(Ok(()), |problem| Err(invalid(problem)))
+        refusal(&*known, &self.shared.config).map_or(Ok(()), |reason| Err(GatewayError::Forbidden { reason }))
     }
 
     fn check_settings(&self, settings: &mut ConversationSettings) -> Result<(), GatewayError> {

@@ -52,7 +52,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         check_media_type(request.headers(), "application/json")?;
-        let Json(value) = Json::from_request(request, state).await.map_err(json_problem)?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| bytes_problem(&rejection))?;
+        // Serde would read an array as the fields of an object, in their order.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(Problem::new(ProblemCode::InvalidRequest, "the body must be a JSON object, not an array"));
+        }
+        let Json(value) = Json::from_bytes(&bytes).map_err(json_problem)?;
         Ok(Self(value))
     }
 }
