@@ -86,7 +86,7 @@ impl WebhookChannel {
             .redirect(Policy::none())
             // A proxy would connect to addresses that are not checked.
             .no_proxy()
-            // Each request connects anew, to an address that is checked.
+            // Each request opens a new connection, to an address that is checked.
             .pool_max_idle_per_host(0)
             .dns_resolver(GuardedResolver(config.addresses()))
             .connect_timeout(config.timeout.min(Duration::from_secs(10)))
@@ -118,7 +118,7 @@ impl WebhookChannel {
     }
 
     async fn post(&self, outgoing: &Outgoing, body: Vec<u8>) -> SendOutcome {
-        // Each attempt is signed afresh; its id stays the same.
+        // Each attempt has a new signature and the same id.
         let timestamp = unix_seconds();
         let sign = |secret: &WebhookSecret| secret.sign(&outgoing.key, timestamp, &body);
         let signatures = self.secrets.iter().map(sign).collect::<Vec<_>>().join(" ");
@@ -222,7 +222,7 @@ impl Channel for WebhookChannel {
             recognizes_repeats_for: Some(Duration::MAX),
             senders_are_authenticated: true,
             channel_interval: self.config.interval,
-            // The client's own limit comes first, so that it knows what was sent.
+            // The client's own limit is shorter, so that the client can report whether the request was sent.
             send_timeout: self.config.timeout.saturating_add(Duration::from_secs(5)),
             max_attempts: self.config.max_attempts,
             ..Capabilities::default()

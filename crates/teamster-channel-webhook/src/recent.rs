@@ -31,7 +31,7 @@ impl RecentIds {
         self.0.get(id).is_some_and(|until| *until >= now)
     }
 
-    /// Returns whether there is no room for another id.
+    /// Returns whether the maximum number of ids is stored.
     pub(crate) fn is_full(&mut self, now: i64) -> bool {
         self.0.retain(|_, until| *until >= now);
         self.0.len() >= MAX

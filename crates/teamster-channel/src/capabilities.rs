@@ -28,7 +28,7 @@ pub struct Capabilities {
     pub channel_interval: Duration,
     /// The shortest time between two edits of a message that shows an unfinished answer.
     pub edit_interval: Duration,
-    /// The age at which a message cannot be edited any more, or only at a low rate. `None` has no limit.
+    /// The age from which a message can no longer be edited, or only at a low rate. `None` has no limit.
     pub edit_window: Option<Duration>,
     /// How long a typing indicator is visible. `None`: the service has none.
     pub typing_lasts: Option<Duration>,

@@ -63,7 +63,8 @@ pub trait Channel: Send + Sync {
 
     /// Receives until `stop` is cancelled. The service gets its acknowledgment only after the inbox has returned.
     ///
-    /// The method reconnects by itself. An error means that reconnecting cannot help, for example because a token is revoked.
+    /// The method reconnects automatically. An error means that reconnecting cannot help, for example because a token
+    /// is revoked.
     async fn receive(&self, inbox: &dyn Inbox, stop: CancellationToken) -> Result<(), ChannelError>;
 
     /// Sends one part of a delivery. The call has a time limit ([`Capabilities::send_timeout`]) and may be dropped; then its

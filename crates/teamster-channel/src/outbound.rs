@@ -177,7 +177,7 @@ impl Content {
 pub struct Prompt {
     /// The id of the request.
     pub id: String,
-    /// What the agent wants to do or to know.
+    /// The text of the request or of the question.
     pub text: String,
     /// The possible answers.
     pub buttons: Vec<Button>,
@@ -264,7 +264,7 @@ pub enum SendError {
         /// What has to wait.
         scope: RateScope,
     },
-    /// The message of an edit does not exist any more, or it is too old to be edited. The gateway sends a new message.
+    /// The message of an edit no longer exists, or is too old for an edit. The gateway sends a new message.
     Gone(String),
     /// Another attempt has the same result.
     Never(String),

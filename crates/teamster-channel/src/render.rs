@@ -1,7 +1,7 @@
 //! Renders tool calls, plans and permission requests as Markdown.
 //!
 //! Texts of agents, tools and people are untrusted. They are escaped so that they cannot forge a heading, a button's text, a link
-//! or the end of a code block. Mentions are neutralized by the channel, which knows their syntax.
+//! or the end of a code block. The channel neutralizes mentions, because their syntax depends on the service.
 
 use std::fmt::Write as _;
 

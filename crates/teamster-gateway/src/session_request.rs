@@ -142,7 +142,7 @@ pub(crate) fn is_supported(agent: &dyn Agent, request: &RunRequest) -> bool {
     }
 }
 
-/// Returns whether the agent serves many turns with one process, which can ask for permission.
+/// Returns whether the agent serves many turns with one process, which can request permission.
 fn is_live(agent: &dyn Agent, request: &RunRequest) -> bool {
     is_supported(agent, request) && matches!(agent.plan_session(request), Ok(Some(_)))
 }

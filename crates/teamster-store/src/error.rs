@@ -247,7 +247,7 @@ impl StoreError {
         matches!(self, Self::Locked { .. } | Self::QueueFull { .. })
     }
 
-    /// Returns whether the store cannot be written now, so that the same call succeeds when the cause is gone.
+    /// Returns whether the store cannot be written now, so that the same call succeeds when the cause has ended.
     pub const fn is_outage(&self) -> bool {
         matches!(self, Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Database { .. })
     }

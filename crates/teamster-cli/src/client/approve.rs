@@ -190,7 +190,7 @@ fn summary(request: &Request) -> Printable {
     printable!("{}\n  {}", head, what.wrapped(width_of_stdout().saturating_sub(2), 2))
 }
 
-/// Lets the person at the terminal decide.
+/// Reads the decision of the person at the terminal.
 fn choose(request: &Request) -> io::Result<Choice> {
     let is_question = is_question(request);
     let prompt = if is_question {

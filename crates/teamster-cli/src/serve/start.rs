@@ -164,7 +164,7 @@ async fn start(
         }
         Some(FirstToken::Created { file, .. } | FirstToken::Exists { file }) => Access::File(file),
     };
-    // A closed standard output is no reason to stop.
+    // A closed standard output does not stop the gateway.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);
     Ok(Started { running, server })
 }

@@ -116,7 +116,7 @@ async fn restore(directory: &Path, store: &Path, copy: &Path) -> Result<Printabl
     if !copy.exists() {
         return Err(StoreCommandError::Missing(copy.to_owned()));
     }
-    // No gateway can start meanwhile.
+    // No gateway can start during the restore.
     let _lock = data_dir::open(directory)?;
     let fresh = beside(store, ".restored");
     let kept = beside(store, ".before-restore");

@@ -117,7 +117,7 @@ pub(crate) struct Concurrency {
 #[derive(Debug)]
 struct InUse {
     semaphore: Arc<Semaphore>,
-    /// Requests that hold or want a permit.
+    /// Requests that hold a permit or wait for one.
     requests: usize,
 }
 

@@ -67,7 +67,7 @@ impl Hosts {
     }
 }
 
-/// Returns whether clients use TLS, also if a proxy ends it.
+/// Returns whether clients use TLS, even if a proxy terminates it.
 pub(crate) fn is_https(config: &Config) -> bool {
     config.tls.is_some() || config.behind_proxy
 }

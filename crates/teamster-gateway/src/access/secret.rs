@@ -83,7 +83,7 @@ impl Secret {
         self.0.starts_with(SESSION_PREFIX)
     }
 
-    /// Returns the hash under which the store knows it.
+    /// Returns the hash under which the store keeps it.
     pub(super) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }

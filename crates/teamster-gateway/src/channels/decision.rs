@@ -11,7 +11,8 @@ use super::settings::{DeliverySettings, UnknownOutcome};
 /// The longest wait that a service can require. A longer one is treated as an error of the service.
 const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
 
-/// The beginning of the error of a delivery whose outcome is unknown. A caller that queues it again wants it to be sent.
+/// The start of the error of a delivery whose outcome is unknown. A caller that queues it again requests that it is
+/// sent.
 pub(super) const UNKNOWN: &str = "it is unknown whether the service has this message: ";
 
 /// What happens to a delivery after an attempt that has not confirmed all parts.
@@ -34,7 +35,7 @@ pub(super) struct Attempt {
     pub(super) number: u32,
     /// The number after which the delivery is given up.
     pub(super) max: u32,
-    /// The delay before the next one, unless the service demands a longer one.
+    /// The delay before the next one, unless the service requires a longer one.
     pub(super) delay: Duration,
     /// The time.
     pub(super) now: Timestamp,
@@ -79,7 +80,7 @@ pub(super) enum Settlement {
         /// Whether the service may show it twice.
         may_be_repeat: bool,
     },
-    /// The service does not answer: ask again later.
+    /// The service does not answer: call it again later.
     AskLater(String),
     /// The outcome cannot be determined: report it.
     Report,

@@ -150,7 +150,7 @@ pub fn prompt(
     to.delivery(to.shared_key(&prompt_kind(request)), &Body { meanings, ..Body::of(content) })
 }
 
-/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny. If none of the
+/// Shows a permission request, with the answers allow, allow always and deny. If none of the
 /// approvers is in the chat, it has no answers and names where it can be answered. One that is not shown whole cannot be allowed.
 pub fn permission_prompt(
     to: &Recipient<'_>,

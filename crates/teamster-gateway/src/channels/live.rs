@@ -66,7 +66,7 @@ impl LiveAnswer {
         is_first
     }
 
-    /// Ends the display. A call that is under way ends first.
+    /// Ends the display, after the end of a call in progress.
     pub(crate) async fn finish(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await

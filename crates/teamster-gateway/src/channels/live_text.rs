@@ -6,7 +6,7 @@ use teamster_channel::{TextLimit, split};
 
 use super::wording::WORKING;
 
-/// The text of the message under way, and the tool that runs.
+/// The text of the unfinished message, and the running tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LiveText {
     message: Option<MessageId>,

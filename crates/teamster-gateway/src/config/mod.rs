@@ -126,7 +126,7 @@ pub struct Limits {
     pub files_bytes: u64,
     /// The size of the store. `None` has no limit.
     pub store_bytes: Option<u64>,
-    /// Event streams in all.
+    /// Open event streams in total.
     pub subscribers: usize,
     /// Requests of a token or an address per second.
     pub requests_per_second: NonZeroU32,

@@ -127,7 +127,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Starts a conversation anew: the agent gets a new session and none of the earlier messages. The log is kept.
+    /// Restarts a conversation: the agent gets a new session and none of the earlier messages. The log is kept.
     ///
     /// # Errors
     /// A turn is running.

@@ -251,7 +251,7 @@ impl Gateway {
     /// Records that a running turn is about to have an effect outside of its log.
     ///
     /// # Errors
-    /// The lease of the turn is lost: the agent must not have an effect any more.
+    /// The lease of the turn is lost: the agent must have no further effect.
     pub(crate) async fn begin_effect(&self, lease: Lease) -> Result<(), GatewayError> {
         self.shared.store.append(lease, Progress::Tools, Effects::default(), self.now()).await?;
         Ok(())
@@ -260,7 +260,7 @@ impl Gateway {
     /// Records an effect of a running turn, such as a message of its agent: its event and its deliveries, in one transaction.
     ///
     /// # Errors
-    /// The lease of the turn is lost: the agent must not have an effect any more.
+    /// The lease of the turn is lost: the agent must have no further effect.
     pub(crate) async fn record_effect(
         &self,
         lease: Lease,
@@ -309,7 +309,7 @@ impl EventLog for Gateway {
 }
 
 impl WeakGateway {
-    /// Returns the gateway, unless it is gone.
+    /// Returns the gateway, unless it was dropped.
     pub(crate) fn upgrade(&self) -> Option<Gateway> {
         self.0.upgrade().map(|shared| Gateway { shared })
     }

@@ -68,7 +68,7 @@ pub struct AcceptedMessage {
 pub(super) struct MessageDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attachments: Vec<StoredAttachment>,
-    /// The trace of the message, so that the spans of its turn belong to it, also after a restart.
+    /// The trace of the message, so that the spans of its turn belong to it, even after a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<String>,
     /// It came through the API, into the conversation of a chat.
@@ -145,7 +145,7 @@ impl Gateway {
         };
         let text = shared.judged(&event).await?;
         let new = shared.new_message(message, text, &address, target)?;
-        // A message that was accepted before is a duplicate, also if there is no room.
+        // A message that was accepted before is a duplicate, even if the queue is full.
         let limits = if full_share.is_some() { QueueLimits { chat: 0, total: 0 } } else { self.queue_limits() };
         let mode = new.mode;
         failpoint!("accept.before");

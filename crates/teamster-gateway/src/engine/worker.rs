@@ -25,7 +25,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long a start waits for the agents of a killed process. A keeper ends its agent within two seconds.
 const AGENTS_END: Duration = Duration::from_secs(10);
 
-/// The interval of checks whether these agents are gone.
+/// The interval of checks whether these agents have ended.
 const AGENTS_CHECK: Duration = Duration::from_millis(20);
 
 /// The number of conversations that a worker holds, including those that wait for a person, as a multiple of the limit

@@ -65,7 +65,7 @@ async fn judged(config: HookConfig) -> (Verdict, Option<String>) {
     (verdict, hooks.recent_failures().into_iter().next().map(|failure| failure.reason))
 }
 
-/// Returns whether a process exists that is no zombie.
+/// Returns whether a process exists and is not a zombie.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))

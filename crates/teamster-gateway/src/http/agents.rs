@@ -9,7 +9,7 @@ use super::state::State;
 use super::wire::List;
 use crate::access::Scope;
 
-/// Lists the agents that the gateway knows, and whether they can run.
+/// Lists the agents of the gateway, and whether they can run.
 #[utoipa::path(get, path = "/v1/agents", tag = "agents", operation_id = "listAgents",
     responses((status = 200, body = List<AgentView>)))]
 pub(super) async fn list(Extract(api): State, caller: Authenticated) -> Result<axum::Json<List<AgentView>>> {

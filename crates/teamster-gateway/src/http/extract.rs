@@ -117,7 +117,7 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
     }
 }
 
-/// Runs a change to its end, also if the client disconnects in between.
+/// Runs a change to its end, even if the client disconnects in between.
 pub(super) async fn complete<T: Send + 'static>(change: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     tokio::spawn(change.in_current_span()).await.unwrap_or_else(|error| Err(Problem::internal(&error)))
 }

@@ -85,7 +85,7 @@ pub(super) struct PermissionView {
     turn_id: Uuid,
     /// Its state.
     state: StateName,
-    /// What the agent wants: the event `permission_request` or `question`, and `approvers`, who may answer.
+    /// The request of the agent: the event `permission_request` or `question`, with `approvers`, who may answer.
     #[schema(value_type = Object)]
     request: Box<RawValue>,
     /// When it was made.

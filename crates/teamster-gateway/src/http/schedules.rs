@@ -1,4 +1,4 @@
-//! Schedules: messages that arrive in a conversation at a time or again and again.
+//! Schedules: messages that arrive in a conversation once or repeatedly.
 
 use axum::extract::State as Extract;
 use axum::http::StatusCode;

@@ -52,7 +52,7 @@ pub(super) enum Source {
 
 /// Why a stream ends.
 enum End {
-    /// The subscriber is gone.
+    /// The subscriber has disconnected.
     Gone,
     /// The subscriber does not read.
     Slow,
@@ -175,7 +175,7 @@ impl Source {
 }
 
 impl End {
-    /// Returns the last frame of the stream. There is none if the subscriber is gone.
+    /// Returns the last frame of the stream. There is none if the subscriber has disconnected.
     fn frame(&self) -> Option<Bytes> {
         let mut resume_after = None;
         let (code, reason, oldest_seq) = match self {

@@ -30,7 +30,7 @@ pub(super) fn plan(body: &ScheduleBody, due: Timestamp, now: Timestamp) -> Resul
     if is_on_time(due, now) {
         return Ok(Plan { fires: true, next: next_time(body, due)? });
     }
-    // Times that are not missed fire by themselves.
+    // Times that are not missed fire separately.
     let next = next_time(body, before(recent, Duration::from_millis(1)))?;
     let oldest = before(now, Duration::from_secs(body.max_age_seconds)).max(due);
     let fires = match body.missed {

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The text format of Prometheus.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// `OpenMetrics`, for scrapers that ask for it.
+/// `OpenMetrics`, for scrapers that request it.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns the route `GET /metrics`. It needs a token with the scope `read`, also on loopback: other users and programs of the

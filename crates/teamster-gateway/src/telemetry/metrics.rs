@@ -227,7 +227,7 @@ impl Metrics {
         self.shared.hook_failures.inner().store(worker.hook_failures, Ordering::Relaxed);
         levels.idle_sessions.set(number(worker.idle_sessions as u64));
         levels.store_up.set(i64::from(store.is_some()));
-        // Figures that cannot be read keep their last value; `teamster_store_up` is 0 meanwhile.
+        // Gauges that cannot be read keep their last value, while `teamster_store_up` is 0.
         let Some(status) = store else { return };
         turns("queued", number(status.queued_turns));
         levels.conversations.set(number(status.conversations));

@@ -7,7 +7,7 @@
 //! | `attempt` | an attempt starts | its end is recorded | attempt, agent, `error_code` |
 //! | `tool_call` | the agent calls a tool | it has the result | tool |
 //!
-//! Each is a child of the one before, also after a restart: the store keeps the trace of a message. A turn that is retried
+//! Each is a child of the one before, even after a restart: the store keeps the trace of a message. A turn that is retried
 //! has several spans `turn`, one for each claim.
 
 use std::collections::HashMap;

@@ -11,7 +11,7 @@ use super::send::{self, FileInput, MessageInput};
 use super::turn::ToolSessions;
 use crate::engine::{Span, WeakGateway, history};
 
-/// The name of the server, by which agents know the tools.
+/// The name of the MCP server, which is part of the tools' names.
 const NAME: &str = "teamster";
 
 const INSTRUCTIONS: &str = "Your final answer is delivered to the chat by itself. Use these tools only for what it cannot do: \
@@ -45,8 +45,8 @@ pub(super) fn server(gateway: WeakGateway, sessions: ToolSessions) -> ToolServer
         ))
         .with(tools.tool(
             "schedule_create",
-            "Creates a schedule: its text arrives in this conversation as a note of yours, once (`at`) or again and again \
-             (`cron`). It is marked as such, and is no request of a person. Ask for the time zone if it matters and is unknown.",
+            "Creates a schedule: its text arrives in this conversation as a note of yours, once (`at`) or repeatedly \
+             (`cron`). It is marked as such, and is not a request of a person. Ask for the time zone if it matters and is unknown.",
             |call, input: PlanInput| async move { plans::create(&call, input).await },
         ))
         .with(

@@ -257,7 +257,7 @@ async fn of_concurrent_claims_each_conversation_goes_to_one_worker(world: &mut W
     }
     let names: Vec<_> = (0..16).map(|number| number.to_string()).collect();
     let mut claims: Vec<_> = names.iter().map(|name| Box::pin(world.try_claim(name))).collect();
-    // Polls all claims until each is done, so that they are under way at the same time.
+    // Polls all claims until each is done, so that they run concurrently.
     let mut claimed = Vec::new();
     std::future::poll_fn(|context| {
         claims.retain_mut(|claim| match claim.as_mut().poll(context) {

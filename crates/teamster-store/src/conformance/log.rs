@@ -141,7 +141,7 @@ async fn a_reader_that_is_behind_retention_gets_an_error(world: &mut World) {
     let fork = Fork { from: id, after: Seq::new(6) };
     let refused = world.store().create_conversation(new, Some(fork), world.now()).await;
     assert!(matches!(refused, Err(StoreError::EventsPruned { .. })), "{refused:?}");
-    // Numbers continue after the deleted ones, also if all events are deleted.
+    // Numbers continue after the deleted ones, even if all events are deleted.
     world.store().prune(keep(0, 9), world.now()).await.unwrap();
     world.reopen().await;
     assert_eq!(world.accept_in("a").await.seq, Seq::new(7));

@@ -86,7 +86,7 @@ pub enum Progress {
 pub enum CancelOutcome {
     /// The turn waited and is aborted now.
     Aborted,
-    /// The turn runs. Its worker learns of the request with the next renewal.
+    /// The turn runs. Its worker gets the request with the next renewal.
     Requested,
     /// The turn has ended. Nothing has changed.
     Ended(TurnState),

@@ -64,7 +64,7 @@ pub struct Claim {
     pub missed_since: Option<Seq>,
     /// Whether the turn ran when the lease of its last worker expired.
     pub interrupted: bool,
-    /// Permission requests that the last worker has left open. Close them: their agent process is gone.
+    /// Permission requests that the last worker has left open. Close them, because their agent process no longer runs.
     pub open_permissions: Vec<Permission>,
     /// Turns whose messages the agent has taken into this turn.
     pub joined: Vec<TurnId>,

@@ -56,7 +56,7 @@ pub(super) fn resolve_joined(
     Ok(())
 }
 
-/// Lets the turns wait again whose messages the agent has not taken into a turn. The caller then keeps or releases the
+/// Makes the turns wait again whose messages the agent has not taken into a turn. The caller then keeps or releases the
 /// conversation.
 pub(super) fn release_joined(db: &Connection, lead: TurnId) -> Outcome<()> {
     let sql = "UPDATE turn SET state = 0, joined = NULL WHERE joined = ?1 AND state = 1 AND taken = 0";

@@ -24,7 +24,7 @@ pub trait IntakeStore: Send + Sync {
 
     /// Accepts a message once: finds or creates the conversation, stores the message with its turn, and appends its event.
     ///
-    /// A message whose idempotency key or channel id is known is a duplicate and changes nothing, also if a queue is full.
+    /// A message whose idempotency key or channel id is known is a duplicate and changes nothing, even if a queue is full.
     /// Fails with `IdempotencyMismatch` if the key was used with another body, and with `QueueFull`.
     async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted>;
 

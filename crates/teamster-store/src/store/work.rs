@@ -29,7 +29,7 @@ pub trait WorkStore: Send + Sync {
     /// Renews leases, and reports which are lost. The outcomes have the order of the leases.
     async fn renew(&self, leases: Vec<Lease>, lease_for: Duration, now: Timestamp) -> Result<Vec<Renewal>>;
 
-    /// Lets the leases of a worker expire now: those of turns and those of deliveries. Returns their number.
+    /// Expires the leases of a worker now: those of turns and those of deliveries. Returns their number.
     ///
     /// Call it only if the worker and its agents are known to be dead.
     async fn expire_leases(&self, worker: WorkerId, now: Timestamp) -> Result<u32>;
@@ -43,7 +43,7 @@ pub trait WorkStore: Send + Sync {
     /// Records that the message of a waiting turn is being sent into the running turn.
     ///
     /// Until the agent has taken it ([`resolve_joined`](Self::resolve_joined)), the end of the running turn, or the claim after
-    /// the death of its worker, lets the turn wait again. Fails with `WrongState` if the turn does not wait.
+    /// the death of its worker, makes the turn wait again. Fails with `WrongState` if the turn does not wait.
     async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()>;
 
     /// Records the outcome of the message of a turn that has joined the running turn.

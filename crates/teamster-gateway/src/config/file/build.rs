@@ -23,7 +23,7 @@ pub struct Serve {
     pub store: PathBuf,
 }
 
-/// The shortest lease: renewals of a third of it must succeed on a busy disk.
+/// The shortest lease. Leases are renewed after a third of it, which must succeed on a busy disk.
 const MIN_LEASE: Duration = Duration::from_secs(3);
 
 /// The longest time that events may wait for the log.

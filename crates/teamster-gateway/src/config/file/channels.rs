@@ -29,7 +29,7 @@ pub struct DeliveryTable {
     pub unknown: Option<UnknownName>,
 }
 
-/// What happens to a part if neither the gateway nor the service knows whether it was sent.
+/// What the gateway does with a part whose outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownName {

@@ -37,7 +37,7 @@ const UNANSWERED: &str = "The agent's request was not answered in time, so the t
 pub(super) enum Stopped {
     /// It has too many events.
     EventLimit,
-    /// A request was not answered in time. The agent would ask again, each time for as long.
+    /// A request was not answered in time. The agent could repeat it, each time for as long.
     Unanswered,
 }
 

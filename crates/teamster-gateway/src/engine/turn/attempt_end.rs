@@ -20,8 +20,8 @@ use crate::telemetry::spans;
 const INTERRUPTED: &str = "INTERRUPTED";
 
 /// The text for the chat if an interrupted turn cannot continue.
-const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on this message, and the agent's session does \
-                               not exist any more. Retry the message if it may run again.";
+const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on this message, and the agent's session no \
+                               longer exists. Retry the message if it may run again.";
 
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
@@ -101,7 +101,7 @@ impl Attempt<'_> {
                 (HandBackKind::Pause(*until), vec![GatewayEvent::TurnPaused { until: time }], Some(notice))
             }
             _ => {
-                let reason = "The agent's session does not exist any more. The agent starts a new one with what the log has \
+                let reason = "The agent's session no longer exists. The agent starts a new one with what the log has \
                               of the last messages, without the rest of the history.";
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
                 let code = ErrorCode::SessionNotFound.to_string();

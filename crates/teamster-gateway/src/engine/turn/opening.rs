@@ -146,7 +146,7 @@ impl TurnContext {
                 "The agent is new to this conversation. It gets the last messages, without the rest of the history."
             }
             (false, true) => {
-                "The agent is new to this conversation, and the log has no earlier messages any more. It starts without \
+                "The agent is new to this conversation, and the log no longer has its earlier messages. It starts without \
                  the history."
             }
         })

@@ -20,7 +20,7 @@
 //! | `content` | texts and attachments of messages |
 //! | `prompt` | the message for the agent |
 //! | `turn` | accepts the message and follows its turn |
-//! | `answer` | the text of an answer, also if the agent starts again |
+//! | `answer` | the text of an answer, even if the agent starts again |
 //! | `chunks`, `error` | what a client gets |
 
 mod answer;

@@ -11,7 +11,7 @@ use crate::http::{Problem, ProblemCode};
 /// A page of another site cannot set this header without a preflight, which the gateway does not answer.
 pub(super) const CSRF_HEADER: &str = "x-teamster-csrf";
 
-/// Returns the response to a request without a valid token. It contains no reason, except what the caller already knows.
+/// Returns the response to a request without a valid token. It contains no reason that the caller could not know.
 pub(super) fn denied(denial: &Denial) -> Response {
     let detail = match denial {
         Denial::Missing => "send the header `Authorization: Bearer TOKEN`; a token in the URL is not accepted",

@@ -1,6 +1,6 @@
 //! Random operations of several workers, on a store and on the model at the same time.
 //!
-//! Each operation has the same input on both sides and must have the same result, also if it is an error. The ids, leases and
+//! Each operation has the same input on both sides and must have the same result, even if it is an error. The ids, leases and
 //! numbers of earlier results are used again, so that old leases, late answers and duplicates are common. The contents of both
 //! sides are compared at intervals and at the end.
 
