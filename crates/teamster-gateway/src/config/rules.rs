@@ -108,9 +108,9 @@ pub struct TurnSettings {
 }
 
 impl TurnSettings {
-    /// Returns whether a session with these settings can be used for a turn with the others. What its approvers have allowed
-    /// for the whole session is never used in a turn of other approvers.
-    pub fn opens_like(&self, other: &Self) -> bool {
+    /// Returns whether a turn with the other settings may use a session with these. A permission for the whole session
+    /// is never used in a turn with other approvers.
+    pub fn shares_session_with(&self, other: &Self) -> bool {
         let Self {
             agent,
             cli_path,

@@ -11,7 +11,7 @@
 //! | `decisions` | the decisions about turns, as pure functions |
 //! | `ending` | how the end of a turn is shown |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
-//! | `upkeep` | closes idle sessions, deletes old data |
+//! | `maintenance` | closes idle sessions, deletes old data |
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
 //! | `turn` | one turn, from its claim to its end |
 //! | `history` | the history for an agent whose session does not contain it |
@@ -30,6 +30,7 @@ mod hub;
 mod intake;
 mod leases;
 mod log_writer;
+mod maintenance;
 mod renewal;
 mod running;
 mod sessions;
@@ -37,7 +38,6 @@ mod slots;
 mod start;
 mod stream;
 mod turn;
-mod upkeep;
 mod worker;
 
 pub use self::answers::{AnswerResult, Caller};

@@ -49,7 +49,7 @@ impl IdleSessions {
     ) -> Option<OpenSession> {
         let found = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&conversation)?;
         let fits = found.epoch.next() == epoch
-            && found.open.settings.opens_like(settings)
+            && found.open.settings.shares_session_with(settings)
             && found.open.instructions == instructions;
         if fits {
             // The budget may be that of another author.

@@ -184,7 +184,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Keeps the session of a turn that has ended well. Another one is closed: its process may be in any state.
+    /// Keeps the session of a turn that has ended with an answer or an abort. After a failure the session is closed,
+    /// because its process may be in any state.
     fn keep_session(&mut self, after: &AfterAttempt) {
         let Some(open) = self.open.take() else { return };
         let shared = self.context.shared();

@@ -1,4 +1,4 @@
-//! Regular work: idle sessions are closed, and old data is deleted.
+//! Regular maintenance: closes idle sessions and deletes old data.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ const KEPT_FILES: Duration = Duration::from_hours(24);
 /// The number of rows of each kind that one transaction deletes. It delays other writes for a few milliseconds.
 const BATCH: u32 = 500;
 
-/// Does the regular work until the task is dropped.
+/// Runs until the task is dropped.
 pub(super) async fn run(shared: &Shared) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
