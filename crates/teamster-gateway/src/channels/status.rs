@@ -1,11 +1,11 @@
-//! What the operator sees of the channels.
+//! The status of the channels, for the operator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use teamster_store::Timestamp;
 
-/// What the operator sees of the receiving side of a channel.
+/// The status of the receiving side of a channel, for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStatus {
     /// Whether it receives.

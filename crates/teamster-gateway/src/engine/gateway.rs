@@ -180,7 +180,7 @@ impl Gateway {
         &self.shared.channels
     }
 
-    /// Returns what the operator sees of the channels, by their names. It is empty before the start.
+    /// Returns the status of the channels, by their names. It is empty before the start.
     pub fn channel_status(&self) -> BTreeMap<String, ChannelStatus> {
         self.shared.channel_statuses.all()
     }

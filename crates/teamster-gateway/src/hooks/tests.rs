@@ -58,7 +58,7 @@ fn accepted(text: &str) -> Verdict {
     Verdict::Accept(text.to_owned())
 }
 
-/// Judges a message by one hook, and returns the verdict and the reason of the failure.
+/// Runs one hook on a message, and returns the verdict and the reason of the failure.
 async fn judged(config: HookConfig) -> (Verdict, Option<String>) {
     let hooks = hooks(vec![config]);
     let verdict = hooks.judge(&message("hello")).await;

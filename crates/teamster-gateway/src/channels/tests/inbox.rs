@@ -221,7 +221,7 @@ async fn an_edit_passes_the_same_checks_as_a_new_message() {
 async fn an_author_whom_a_rule_rejects_by_now_cannot_edit() {
     let open = fixture(open_channel).await;
     open.inbox.message(message("1", "c", "alice")).await.unwrap();
-    // The operator has changed the rules meanwhile.
+    // The operator has changed the rules in between.
     let mut world = open.world;
     world.config.rules.insert(0, Rule { reject: true, ..named("alice") });
     let gateway = world.gateway();

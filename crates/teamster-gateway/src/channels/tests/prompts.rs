@@ -16,7 +16,7 @@ use crate::config::Rule;
 use crate::engine::Gateway;
 use teamster_store::Decision;
 
-/// Lets a turn run and wait for a permission, and returns the request.
+/// Starts a turn that waits for a permission, and returns the request.
 pub(super) async fn request(gateway: &Gateway, world: &World, approvers: &[&str]) -> (Claim, PermissionId) {
     let claim = ClaimRequest {
         worker: gateway.worker().clone(),

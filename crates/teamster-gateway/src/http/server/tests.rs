@@ -131,7 +131,7 @@ async fn a_client_that_sends_nothing_or_too_slowly_is_disconnected() {
         read_until(&mut stream, None).await;
         assert!(begin.elapsed() < LIMIT / 4, "{start:?}");
     }
-    // A byte now and then does not help.
+    // A single byte from time to time does not extend the limit.
     let mut stream = connect(&server).await;
     let drip = async {
         for byte in "GET / HTTP/1.1\r\nhost: localhost\r\nx-slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".bytes() {

@@ -220,7 +220,7 @@ async fn a_directory_outside_of_the_roots_is_refused() {
     assert_eq!(reply.problem(403, "FORBIDDEN")["field"], "directory");
     let missing = world.post("/v1/conversations", json!({ "directory": "/nowhere/x" })).await;
     assert_eq!(missing.bytes, reply.bytes);
-    // A link is what it leads to.
+    // A link is resolved to its target.
     std::os::unix::fs::symlink("/etc", world.directory().join("link")).unwrap();
     let link = world.directory().join("link");
     world.post("/v1/conversations", json!({ "directory": link })).await.problem(403, "FORBIDDEN");

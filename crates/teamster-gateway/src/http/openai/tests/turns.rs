@@ -1,4 +1,4 @@
-//! Whole answers, and what becomes of turns.
+//! Whole answers, and the turns of clients that disconnect.
 
 use super::*;
 
