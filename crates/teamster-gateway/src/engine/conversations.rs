@@ -176,7 +176,8 @@ pub(super) fn rejected() -> GatewayError {
     GatewayError::Rejected { reason: "a rule of the operator does not permit messages from here".to_owned() }
 }
 
-/// Returns the real path of a directory if it is below the default one, that of a rule or a root. Symbolic links are resolved.
+/// Returns the real path of a directory if it is the default one, that of a rule or a root, or below one of them.
+/// Symbolic links are resolved.
 pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<PathBuf, GatewayError> {
     let invalid = |problem: String| GatewayError::Invalid { field: "directory", problem };
     let real = directory.canonicalize().map_err(|error| invalid(format!("cannot be used: {error}")))?;
@@ -184,7 +185,10 @@ pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<P
     let mut roots = config.roots.iter().chain([&config.turn.directory]).chain(of_rules);
     let is_below = roots.any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
     if !is_below || !real.is_dir() {
-        return Err(invalid("must be a directory below one of the configured roots".to_owned()));
+        return Err(invalid(
+            "must be an existing directory: `directory` or one of `roots` of the configuration, or below them"
+                .to_owned(),
+        ));
     }
     Ok(real)
 }

@@ -25,7 +25,7 @@ pub(super) struct NewConversation {
     pub(super) model: Option<String>,
     /// What the agent may do. Only an admin can select more than the configuration.
     pub(super) permission: Option<Permission>,
-    /// The working directory, below one of the configured roots.
+    /// The working directory: `directory` or one of `roots` of the configuration, or a directory below them.
     #[schema(value_type = Option<String>)]
     pub(super) directory: Option<PathBuf>,
     /// Instructions, appended to all others.
@@ -53,7 +53,7 @@ pub(super) struct ConversationUpdate {
     #[serde(default)]
     #[schema(value_type = Option<Permission>)]
     pub(super) permission: Change<Permission>,
-    /// The working directory, below one of the configured roots.
+    /// The working directory: `directory` or one of `roots` of the configuration, or a directory below them.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub(super) directory: Change<PathBuf>,
