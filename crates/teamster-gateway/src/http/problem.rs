@@ -255,7 +255,8 @@ impl From<GatewayError> for Problem {
             GatewayError::Rejected { .. } => Self::new(ProblemCode::Rejected, error.to_string()),
             // The response must not reveal which other directories exist.
             GatewayError::Invalid { field: "directory", .. } => {
-                let detail = "directory must be an existing directory: `directory` or one of `roots` of the configuration, or below them";
+                let detail = "directory must be an existing directory: `directory` or one of `roots` of the configuration, or \
+                              below them";
                 let mut forbidden = Self::new(ProblemCode::Forbidden, detail);
                 forbidden.0.field = Some("directory".to_owned());
                 forbidden
