@@ -53,7 +53,10 @@ fn attempts(events: &[Value]) -> Vec<Attempt<'_>> {
         let Some(last) = attempts.last_mut() else { continue };
         match event["type"].as_str() {
             Some("turn_retrying" | "turn_paused") => last.end = AttemptEnd::Retried,
-            Some("done") => last.end = AttemptEnd::Final,
+            // The next process records the end of a turn that it does not continue.
+            Some("done") if !matches!(event["result"]["errorCode"].as_str(), Some("INTERRUPTED" | "PARKED")) => {
+                last.end = AttemptEnd::Final;
+            }
             _ => {}
         }
         last.events.push(event);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use teamster_store::{Conversation, Event, Result, Seq, Store, StoreError, Turn, TurnId};
+use teamster_store::{Conversation, Event, Result, Seq, Store, TurnId};
 
 /// The number of messages and answers that are read at once. An answer may have 16 MiB.
 const PAGE: u32 = 16;
@@ -33,7 +33,6 @@ pub(crate) struct HistoryItem {
 struct Fields {
     author: Option<String>,
     text: Option<String>,
-    session_id: Option<String>,
     result: Option<ResultFields>,
     #[serde(default)]
     by_agent: bool,
@@ -123,58 +122,6 @@ impl Fields {
     fn length(&self) -> usize {
         let answer = self.result.as_ref().and_then(|result| result.final_text.as_ref());
         self.text.as_ref().or(answer).map_or(0, String::len)
-    }
-}
-
-/// What the log contains about the attempts of a turn.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct PastAttempts {
-    /// The session that the last attempt has reported.
-    pub(super) session: Option<String>,
-    /// The number of attempts whose end was recorded. The others ended with their worker.
-    pub(super) recorded: u32,
-    /// The failure of the last attempt was recorded. What it has done is void, and no later attempt was started.
-    pub(super) has_ended: bool,
-}
-
-/// Reads the attempts of a turn since it was queued.
-pub(super) async fn past_attempts(store: &dyn Store, turn: &Turn) -> Result<PastAttempts> {
-    let mut after = Seq::new(turn.queued_seq.get().saturating_sub(1));
-    let mut found = PastAttempts::default();
-    loop {
-        let page = match store.events(turn.conversation, after, 500).await {
-            Err(StoreError::EventsPruned { oldest }) => {
-                after = Seq::new(oldest.get().saturating_sub(1));
-                continue;
-            }
-            other => other?,
-        };
-        let Some(last) = page.events.last() else { return Ok(found) };
-        after = last.seq;
-        page.events.iter().filter(|event| event.turn == Some(turn.id)).for_each(|event| found.add(event));
-        if after >= page.last_seq {
-            return Ok(found);
-        }
-    }
-}
-
-impl PastAttempts {
-    fn add(&mut self, event: &Event) {
-        match event.kind.as_str() {
-            // A client has queued it again, and its attempts are counted from 1 again.
-            "turn_queued" => *self = Self::default(),
-            "turn_started" => self.has_ended = false,
-            "turn_retrying" | "turn_paused" => {
-                self.recorded += 1;
-                self.has_ended = true;
-            }
-            "turn_interrupted" => self.recorded += 1,
-            "init" => {
-                let session = event.body.to::<Fields>().ok().and_then(|fields| fields.session_id);
-                self.session = session.or(self.session.take());
-            }
-            _ => {}
-        }
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
 //! | `turn` | one turn, from its claim to its end |
 //! | `history` | the history for an agent whose session does not contain it |
+//! | `past_attempts` | what an attempt has left that ended with its worker |
 //! | `sessions` | live sessions between turns |
 //! | `log_writer` | the events of an attempt, in batches |
 //! | `hub`, `stream` | new events for subscribers |
@@ -31,6 +32,7 @@ mod intake;
 mod leases;
 mod log_writer;
 mod maintenance;
+mod past_attempts;
 mod renewal;
 mod running;
 mod sessions;

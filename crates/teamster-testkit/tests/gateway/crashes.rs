@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use teamster::RunResult;
 use teamster_gateway::config::{Config, Interrupted};
-use teamster_store::{ClaimRequest, HostId, SqliteOptions, SqliteStore, TurnState, WorkStore as _, WorkerId};
+use teamster_store::{
+    AcceptedTurn, ClaimRequest, HostId, SqliteOptions, SqliteStore, Turn, TurnState, WorkStore as _, WorkerId,
+};
 
-use crate::test_gateway::{TestGateway, write_agent};
+use crate::test_gateway::{TestGateway, play_scenario, write_agent, write_program};
 
 const SLOW: &str = "[[turns]]\nsteps = [{ say = \"begin\" }, { waitMs = 60000 }]\n";
 const QUICK: &str = "[[turns]]\nsteps = [{ say = \"You said: {prompt}\" }]\n";
@@ -38,6 +40,54 @@ async fn a_turn_with_text_is_reported_as_interrupted() {
     let ended = test.ended(turn).await;
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));
     assert_eq!(test.ended(next).await.state, TurnState::Done, "the queue continues");
+}
+
+/// Interrupts the first turn of a conversation after a text, by a crash or a shutdown. Returns the next gateway, the
+/// conversation and the id of the session.
+async fn after_an_interruption(is_crash: bool) -> (TestGateway, AcceptedTurn, String) {
+    let mut test = TestGateway::start(SLOW).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await;
+    test.event(conversation, "text").await;
+    let session = test.event(conversation, "init").await["sessionId"].as_str().unwrap().to_owned();
+    if !is_crash {
+        test.shutdown().await;
+    }
+    let directory = test.crash();
+    write_agent(directory.path(), QUICK);
+    (TestGateway::in_directory(directory, |_| {}).await, turn, session)
+}
+
+fn result(turn: &Turn) -> RunResult {
+    turn.result.as_ref().unwrap().to().unwrap()
+}
+
+#[tokio::test]
+async fn the_message_after_an_interrupted_turn_resumes_its_session() {
+    for is_crash in [true, false] {
+        let (test, AcceptedTurn { conversation, turn, .. }, session) = after_an_interruption(is_crash).await;
+        let interrupted = test.ended(turn).await;
+        assert_eq!(interrupted.error_code.as_deref(), Some("INTERRUPTED"));
+        assert_eq!(result(&interrupted).session_id.unwrap().as_str(), session);
+        assert_eq!(result(&interrupted).final_text.as_str(), "begin");
+        let next = test.ended(test.send(conversation, "continue").await.turn).await;
+        assert_eq!(result(&next).final_text.as_str(), "You said: continue", "the session has the history");
+        assert_eq!(result(&next).session_id.unwrap().as_str(), session);
+        assert!(!test.log(conversation).await.contains(&"session_reset".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn if_the_session_of_an_interrupted_turn_is_lost_the_loss_is_reported_and_the_next_one_gets_the_partial_answer() {
+    let (test, AcceptedTurn { conversation, turn, .. }, _) = after_an_interruption(true).await;
+    test.ended(turn).await;
+    let lost = "case \"$*\" in *--resume*) echo 'No conversation found with session ID: x' >&2; exit 1;; esac";
+    let directory = test.directory.path();
+    write_program(directory, &format!("#!/bin/sh\n{lost}\n{}", play_scenario(directory)));
+    let next = test.ended(test.send(conversation, "continue").await.turn).await;
+    let answer = result(&next).final_text.as_str().to_owned();
+    assert!(answer.contains(r#"{"role":"agent","text":"begin"}"#) && answer.ends_with("continue"), "{answer}");
+    assert!(test.log(conversation).await.contains(&"session_reset".to_owned()));
 }
 
 #[tokio::test]

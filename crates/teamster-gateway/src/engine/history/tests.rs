@@ -55,28 +55,6 @@ fn no_text_of_the_history_can_look_like_the_current_message() {
 }
 
 #[test]
-fn attempts_are_counted_since_the_turn_was_queued_last() {
-    let mut found = PastAttempts::default();
-    for (kind, body) in [
-        ("turn_queued", "{}"),
-        ("init", r#"{"sessionId":"a"}"#),
-        ("turn_retrying", "{}"),
-        ("turn_queued", "{}"),
-        ("init", r#"{"sessionId":"b"}"#),
-        ("turn_paused", "{}"),
-        ("turn_started", "{}"),
-    ] {
-        found.add(&event(kind, 1, body));
-    }
-    assert_eq!(found, PastAttempts { session: Some("b".to_owned()), recorded: 1, has_ended: false });
-    found.add(&event("turn_retrying", 1, "{}"));
-    assert_eq!((found.recorded, found.has_ended), (2, true));
-    found.add(&event("turn_started", 1, "{}"));
-    found.add(&event("turn_interrupted", 1, "{}"));
-    assert_eq!((found.recorded, found.has_ended), (3, false));
-}
-
-#[test]
 fn messages_that_wait_behind_the_turn_are_not_its_history() {
     let mut exchanges = Exchanges::default();
     for (seq, turn) in [(1, 1), (2, 2)] {
@@ -174,4 +152,13 @@ async fn an_agent_that_comes_back_gets_what_others_have_answered_since() {
     assert_eq!(read(&store, id, seen).await, (expected.to_vec(), false));
     assert_eq!(read(&store, id, seen + 1).await, (Vec::new(), false));
     assert_eq!(read(&store, id, 2).await.0.len(), 6);
+}
+
+#[tokio::test]
+async fn the_partial_answer_of_an_interrupted_turn_is_part_of_the_history() {
+    let (store, id) = conversation(&[(1, 0)]).await;
+    let partial = r#"{"result":{"finalText":"It was","isError":true,"errorCode":"INTERRUPTED"}}"#;
+    let queued = event("turn_queued", 2, r#"{"author":"a","text":"message 2"}"#);
+    append(&store, id, vec![queued, event("done", 2, partial)]).await;
+    assert_eq!(read(&store, id, 0).await.0, ["message 1", "answer 1", "message 2", "It was"]);
 }

@@ -198,7 +198,7 @@ impl Attempt<'_> {
     }
 }
 
-fn run_event(
+pub(super) fn run_event(
     turn: teamster_store::TurnId,
     at: teamster_store::Timestamp,
     kind: &str,

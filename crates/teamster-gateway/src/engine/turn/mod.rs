@@ -12,43 +12,45 @@ mod permission_requests;
 mod steered;
 mod steering;
 
+use teamster::event::{Done, Event, SessionId};
 use teamster_store::{
-    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Json, Message, NewDelivery, NewEvent, PermissionOutcome,
-    Progress, SessionChange,
+    AttemptEnd, Effects, EndState, Finish, JoinedOutcome, Json, Message, PermissionOutcome, Progress, Session,
+    SessionChange,
 };
 use tracing::Instrument as _;
 
 use self::attempt::Attempt;
+use self::attempt_end::run_event;
 pub(super) use self::context::{TurnContext, TurnError};
 use self::failures::failed;
 use self::opening::Continuation;
 use super::conversations::permitted_directory;
 use super::decisions::{ClaimFacts, TurnStart, turn_start};
 use super::ending::{TurnAnswer, TurnEnding};
-use super::history::{PastAttempts, past_attempts};
 use super::intake::is_by_api;
+use super::past_attempts::{InterruptedAttempt, PastAttempts, past_attempts};
 use crate::config::{ConversationSettings, Origin, TurnSettings, resolve_message};
 use crate::telemetry::spans;
 
 /// Runs a claimed turn. On an error the lease expires, and the turn is claimed again.
 pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     context.close_abandoned_requests().await?;
+    let past = context.past_attempts().await?;
     let settings = match context.settings() {
         Ok(Some(settings)) => settings,
         Ok(None) => {
             let reason = "a rule of the operator no longer permits this message";
-            return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
+            return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason, &past).await;
         }
         Err(error) => {
             let reason = format!("the stored settings of the conversation cannot be read: {error}");
-            return context.end_without_attempt(EndState::Failed, "INVALID_REQUEST", &reason).await;
+            return context.end_without_attempt(EndState::Failed, "INVALID_REQUEST", &reason, &past).await;
         }
     };
     if context.has_left_its_roots(&settings) {
         let reason = "the working directory leads out of the directories that the configuration permits";
-        return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
+        return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason, &past).await;
     }
-    let past = context.past_attempts().await?;
     let (claim, shared) = (&context.claim, context.shared());
     let facts = ClaimFacts {
         interrupted: claim.interrupted,
@@ -62,21 +64,25 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
         TurnStart::Park => {
             let reason = "The gateway has crashed three times while it worked on this message. The message is not started \
                           again. Retry it when the cause is found.";
-            context.end_without_attempt(EndState::Failed, "PARKED", reason).await
+            context.end_without_attempt(EndState::Failed, "PARKED", reason, &past).await
         }
         TurnStart::ReportInterrupted => {
             let reason = "The gateway was stopped while the agent worked on this message. To resume it, send \"continue\" or \
                           retry the message.";
-            context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason).await
+            context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason, &past).await
         }
         TurnStart::Prompt | TurnStart::Continue if claim.turn.abort_requested => {
-            context.end_without_attempt(EndState::Aborted, "ABORTED", "The turn was aborted before it started.").await
+            let reason = "The turn was aborted before it started.";
+            context.end_without_attempt(EndState::Aborted, "ABORTED", reason, &past).await
         }
         TurnStart::Prompt => {
             context.release_joined().await?;
-            context.attempt(settings, None).await
+            context.attempt(settings, None, &past).await
         }
-        TurnStart::Continue => context.attempt(settings, Some(Continuation { session: past.session })).await,
+        TurnStart::Continue => {
+            let continued = Continuation { session: past.session.clone() };
+            context.attempt(settings, Some(continued), &past).await
+        }
     }
 }
 
@@ -135,9 +141,14 @@ impl TurnContext {
     }
 
     /// Starts an attempt and records its end. `continued` is an interrupted attempt that it continues.
-    async fn attempt(&mut self, settings: TurnSettings, continued: Option<Continuation>) -> Result<(), TurnError> {
+    async fn attempt(
+        &mut self,
+        settings: TurnSettings,
+        continued: Option<Continuation>,
+        past: &PastAttempts,
+    ) -> Result<(), TurnError> {
         if let Some(reason) = self.reserve_budget(&settings).await? {
-            return self.end_without_attempt(EndState::Failed, "BUDGET", &reason).await;
+            return self.end_without_attempt(EndState::Failed, "BUDGET", &reason, past).await;
         }
         let span = spans::attempt(&settings.agent, self.claim.turn.attempts.saturating_add(1));
         let lost = self.lost.clone();
@@ -158,26 +169,49 @@ impl TurnContext {
         run.instrument(span).await
     }
 
-    /// Ends the turn before an agent was started.
-    async fn end_without_attempt(&self, state: EndState, code: &str, reason: &str) -> Result<(), TurnError> {
+    /// Returns what an interrupted attempt has left. An agent without output may have no transcript that can be resumed.
+    fn interrupted(&self, past: &PastAttempts) -> Option<InterruptedAttempt> {
+        let turn = &self.claim.turn;
+        let has_output = turn.progress != Progress::Nothing || turn.ran_tools;
+        past.interrupted().filter(|_| self.claim.interrupted && has_output)
+    }
+
+    /// Ends the turn before an agent was started. The session and the text of an interrupted attempt are kept, so that the
+    /// next turn resumes the session.
+    async fn end_without_attempt(
+        &self,
+        state: EndState,
+        code: &str,
+        reason: &str,
+        past: &PastAttempts,
+    ) -> Result<(), TurnError> {
+        let (shared, turn) = (self.shared(), self.claim.turn.id);
+        let mut result = failed(code.into(), reason);
+        let (mut session, mut events) = (SessionChange::Keep, Vec::new());
+        if let Some(interrupted) = self.interrupted(past) {
+            (result.text, result.final_text) = (interrupted.text.into(), interrupted.final_text.into());
+            if let Some((agent, id)) = interrupted.session {
+                result.session_id = Some(SessionId::from(id.as_str()));
+                session = SessionChange::Set { agent, session: Session { id, host: shared.host.clone() } };
+            }
+            // The history of the conversation has answers from this event.
+            events.push(run_event(
+                turn,
+                shared.clock.now(),
+                "done",
+                &Event::Done(Box::new(Done::new(result.clone()))),
+            )?);
+        }
         let ending = TurnEnding { state, code: Some(code), error: Some(reason) };
-        let events = vec![self.shared().event(&ending.event(), Some(self.claim.turn.id))?];
+        events.push(shared.event(&ending.event(), Some(turn))?);
         let deliveries = ending.deliveries(&self.recipient(), TurnAnswer::default(), "aborted")?;
+        let effects = Effects { events, deliveries };
         let finish = Finish {
             state,
-            result: Some(Json::of(&failed(code.into(), reason))?),
+            result: Some(Json::of(&result)?),
             error_code: Some(code.to_owned()),
-            attempt: attempt_end_without_session(events, deliveries),
+            attempt: AttemptEnd { session, usage: None, closings: Vec::new(), effects },
         };
         self.finish(finish).await
-    }
-}
-
-fn attempt_end_without_session(events: Vec<NewEvent>, deliveries: Vec<NewDelivery>) -> AttemptEnd {
-    AttemptEnd {
-        session: SessionChange::Keep,
-        usage: None,
-        closings: Vec::new(),
-        effects: Effects { events, deliveries },
     }
 }
