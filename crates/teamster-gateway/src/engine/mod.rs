@@ -11,6 +11,7 @@
 //! | `decisions` | the decisions about turns, as pure functions |
 //! | `ending` | how the end of a turn is shown |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
+//! | `recovery` | the turns of the previous process after a crash |
 //! | `maintenance` | closes idle sessions, deletes old data |
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
 //! | `turn` | one turn, from its claim to its end |
@@ -33,6 +34,7 @@ mod leases;
 mod log_writer;
 mod maintenance;
 mod past_attempts;
+mod recovery;
 mod renewal;
 mod running;
 mod sessions;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::gateway::{Gateway, Shared};
-use super::{maintenance, renewal, worker};
+use super::{maintenance, recovery, renewal, worker};
 use crate::access::remove_ended_sessions;
 use crate::channels::{self, ChannelTasks};
 use crate::config::separation::conflicts;
@@ -43,8 +43,12 @@ impl Gateway {
         self.shared.instructions.check()?;
         self.shared.hooks.check()?;
         tools::start(&self.shared.tools, self).await?;
-        worker::recover(&self.shared).await?;
+        let unrecovered = recovery::recover(&self.shared).await?;
         let mut maintenance = JoinSet::new();
+        if let Some(unrecovered) = unrecovered {
+            let shared = Arc::clone(&self.shared);
+            maintenance.spawn(async move { recovery::recover_later(&shared, unrecovered).await });
+        }
         let shared = Arc::clone(&self.shared);
         maintenance.spawn(async move { renewal::renew(&shared).await });
         let shared = Arc::clone(&self.shared);

@@ -1,10 +1,10 @@
 //! The worker: it claims conversations and runs their turns, at most so many at a time.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use teamster::LeaseTime;
-use teamster_store::{Claim, ClaimRequest, Json, Lease, TurnId};
+use teamster_store::{Claim, ClaimRequest, Lease, TurnId};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -22,53 +22,9 @@ const POLL: Duration = Duration::from_millis(500);
 /// The pause after a failure of the store.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// How long a start waits for the agents of a killed process. A keeper ends its agent within two seconds.
-const AGENTS_END: Duration = Duration::from_secs(10);
-
-/// The interval of checks whether these agents have ended.
-const AGENTS_CHECK: Duration = Duration::from_millis(20);
-
 /// The number of conversations that a worker holds, including those that wait for a person, as a multiple of the limit
 /// of running turns.
 const WAITING_FACTOR: u32 = 8;
-
-/// Expires the leases of the previous process of this host, so that its turns continue at once.
-///
-/// The caller has made sure that no other gateway uses the host's data directory.
-pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
-    end_agents(shared).await;
-    let key = format!("worker:{}", shared.host.as_str());
-    if let Some(state) = shared.store.channel_state(key.clone()).await? {
-        let worker: String = state.to()?;
-        let expired = shared.store.expire_leases(teamster_store::WorkerId::new(worker), shared.clock.now()).await?;
-        if expired > 0 {
-            tracing::info!(expired, "turns and deliveries of the previous process continue");
-        }
-    }
-    shared.store.set_channel_state(key, Json::of(&shared.worker.as_str())?).await?;
-    Ok(())
-}
-
-/// Waits until no agent of a killed process runs, so that no two agents work on one turn. After [`AGENTS_END`], it logs
-/// a warning and returns.
-async fn end_agents(shared: &Shared) {
-    let limit = Instant::now() + AGENTS_END;
-    loop {
-        let runtime = Arc::clone(&shared.runtime);
-        let Ok(sweep) = tokio::task::spawn_blocking(move || runtime.ledger().sweep()).await else { return };
-        for problem in sweep.problems {
-            tracing::warn!(%problem, "processes of a stopped gateway could not be searched");
-        }
-        if sweep.ending == 0 {
-            return;
-        }
-        if Instant::now() > limit {
-            tracing::warn!(runs = sweep.ending, "agents of a stopped gateway have not ended in time");
-            return;
-        }
-        sleep(AGENTS_CHECK).await;
-    }
-}
 
 /// Claims turns until the gateway stops, then waits for the running ones.
 pub(super) async fn work(gateway: Gateway) {

@@ -1,6 +1,6 @@
 //! A gateway that stops in the middle of a turn, and another one that continues.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use teamster::RunResult;
 use teamster_gateway::config::{Config, Interrupted};
@@ -184,4 +184,22 @@ async fn a_turn_whose_worker_dies_three_times_is_parked() {
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("PARKED")));
     let again = test.gateway.retry_turn(turn).await.unwrap();
     assert_eq!(again.attempts, 0);
+}
+
+#[tokio::test]
+async fn while_agents_of_the_dead_process_may_run_its_turn_waits_for_the_end_of_its_lease() {
+    let change = |config: &mut Config| config.timing.lease = Duration::from_secs(3);
+    let test = TestGateway::with_config(SLOW, change).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    test.event(conversation, "text").await;
+    let directory = test.crash();
+    // The processes of the ledger cannot be searched.
+    std::fs::rename(directory.path().join("ledger"), directory.path().join("old")).unwrap();
+    std::fs::write(directory.path().join("ledger"), "").unwrap();
+    let started = Instant::now();
+    let test = TestGateway::in_directory(directory, change).await;
+    let ended = test.ended(turn).await;
+    assert_eq!(ended.error_code.as_deref(), Some("INTERRUPTED"));
+    assert!(started.elapsed() > Duration::from_secs(1), "{:?}", started.elapsed());
 }
