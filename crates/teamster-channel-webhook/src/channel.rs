@@ -12,7 +12,7 @@ use teamster_channel::{
     Capabilities, Channel, ChannelError, Inbox, InboxError, Outgoing, PromptDecision, Receipt, SendError, SendOutcome,
     TextLimit, TextUnit,
 };
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::GuardedResolver;
@@ -49,6 +49,8 @@ pub struct WebhookChannel {
     client: reqwest::Client,
     sender: mpsc::Sender<Received>,
     receiver: Mutex<mpsc::Receiver<Received>>,
+    /// Whether [`receive`](Channel::receive) has ended.
+    has_ended: watch::Sender<bool>,
 }
 
 /// A request, and where its outcome goes.
@@ -97,7 +99,16 @@ impl WebhookChannel {
             client.map_err(|error| ConfigError::Url { name: config.name.clone(), problem: error.to_string() })?;
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         let name = format!("webhook-{}", config.name);
-        Ok(Self { config, name, url, secrets, client, sender, receiver: Mutex::new(receiver) })
+        Ok(Self {
+            config,
+            name,
+            url,
+            secrets,
+            client,
+            sender,
+            receiver: Mutex::new(receiver),
+            has_ended: watch::Sender::new(false),
+        })
     }
 
     /// Returns the configuration.
@@ -114,7 +125,13 @@ impl WebhookChannel {
     pub(crate) async fn hand_over(&self, id: String, request: Request) -> Option<Result<Reply, InboxError>> {
         let (reply, outcome) = oneshot::channel();
         self.sender.try_send(Received { id, request, reply }).ok()?;
-        tokio::time::timeout(self.config.timeout, outcome).await.ok()?.ok()
+        let mut has_ended = self.has_ended.subscribe();
+        tokio::select! {
+            biased;
+            outcome = tokio::time::timeout(self.config.timeout, outcome) => outcome.ok()?.ok(),
+            // A shutdown does not wait for requests that nothing takes.
+            _ = has_ended.wait_for(|has_ended| *has_ended) => None,
+        }
     }
 
     async fn post(&self, outgoing: &Outgoing, body: Vec<u8>) -> SendOutcome {
@@ -247,6 +264,7 @@ impl Channel for WebhookChannel {
         let recent = RecentIds::load(inbox).await;
         let recent = Mutex::new(recent.map_err(|error| ChannelError::Setting(error.to_string()))?);
         let mut handled = FuturesUnordered::new();
+        self.has_ended.send_replace(false);
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -258,6 +276,7 @@ impl Channel for WebhookChannel {
         }
         // Each request that was started gets its reply.
         while handled.next().await.is_some() {}
+        self.has_ended.send_replace(true);
         Ok(())
     }
 

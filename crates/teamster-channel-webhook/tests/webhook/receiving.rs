@@ -1,7 +1,7 @@
 //! What programs send, and who gets in.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::receiver::{OLD_SECRET, Recorder, SECRET, channel, config, rotated};
 use axum::Router;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use teamster_channel::signature::WebhookSecret;
 use teamster_channel::{Channel as _, Receipt};
 use teamster_channel_webhook::{WebhookChannel, router};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -21,14 +22,15 @@ struct Fixture {
     inbox: Arc<Recorder>,
     router: Router,
     stop: CancellationToken,
+    task: JoinHandle<()>,
 }
 
 impl Fixture {
     fn of(channel: WebhookChannel, inbox: Arc<Recorder>) -> Self {
         let (channel, stop) = (Arc::new(channel), CancellationToken::new());
         let (receiving, token, recorder) = (Arc::clone(&channel), stop.clone(), Arc::clone(&inbox));
-        tokio::spawn(async move { receiving.receive(&*recorder, token).await });
-        Self { inbox, router: router([channel]), stop }
+        let task = tokio::spawn(async move { receiving.receive(&*recorder, token).await.unwrap() });
+        Self { inbox, router: router([channel]), stop, task }
     }
 
     fn start() -> Self {
@@ -157,6 +159,18 @@ async fn a_replayed_command_or_edit_has_no_effect_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_request_during_a_shutdown_is_refused_at_once() {
+    let fixture = Fixture::start();
+    fixture.stop.cancel();
+    while !fixture.task.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    let started = Instant::now();
+    assert_eq!(fixture.post("1", &hello()).await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
 async fn a_permission_request_is_answered_and_a_refused_press_is_reported() {
     let fixture = Fixture::start();
     let answer =
@@ -254,7 +268,7 @@ async fn bodies_without_a_checked_signature_take_a_bounded_memory() {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), refused).await.expect("the memory is bounded");
-    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    waiting.iter().for_each(JoinHandle::abort);
     let accepted = async {
         while fixture.post("id-1", &hello()).await.0 == StatusCode::SERVICE_UNAVAILABLE {
             tokio::task::yield_now().await;

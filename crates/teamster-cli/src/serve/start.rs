@@ -29,6 +29,9 @@ use crate::signals::Signals;
 /// The time that a shutdown may take beyond its limit: killed agents are reaped, and answers are delivered.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(15);
 
+/// How long a shutdown waits for requests after the turns have ended.
+const REQUESTS_END: Duration = Duration::from_secs(5);
+
 /// Checks what a start needs, and starts nothing. Returns the exit code.
 pub(super) async fn check(mut plan: ServePlan) -> u8 {
     let agent = match ready_agent(&mut plan).await {
@@ -154,8 +157,9 @@ async fn start(
     let scheme = if server.has_tls() { "https" } else { "http" };
     let url = format!("{scheme}://{}", server.address());
     let mut options = ServerOptions::default();
-    options.shutdown_timeout = config.timing.shutdown_timeout;
-    let server = tokio::spawn(server.serve(app, options, gateway.stopping().clone()));
+    options.shutdown_timeout = REQUESTS_END;
+    // While turns end, callers get answers, and probes see the shutdown.
+    let server = tokio::spawn(server.serve(app, options, gateway.closing().clone()));
     let access = match &token {
         None => Access::Fixed,
         // The output of a service is a log, which others read.

@@ -2,6 +2,7 @@
 
 mod lacks;
 mod secrets;
+mod shutdown;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

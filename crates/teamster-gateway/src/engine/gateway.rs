@@ -97,7 +97,10 @@ pub(super) struct Shared {
     pub(super) schedules: Notify,
     /// Changes when a token was revoked.
     pub(super) revocations: watch::Sender<()>,
+    /// Cancelled when the gateway begins to shut down.
     pub(super) stop: CancellationToken,
+    /// Cancelled when its turns have ended after that.
+    pub(super) closing: CancellationToken,
 }
 
 impl Gateway {
@@ -135,6 +138,7 @@ impl Gateway {
             schedules: Notify::new(),
             revocations: watch::Sender::new(()),
             stop: CancellationToken::new(),
+            closing: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -209,9 +213,15 @@ impl Gateway {
         self.shared.clock.now()
     }
 
-    /// Returns a token that is cancelled when the gateway shuts down. End streams then.
+    /// Returns a token that is cancelled when the gateway begins to shut down: it accepts no messages and claims no turns,
+    /// and running turns end.
     pub fn stopping(&self) -> &CancellationToken {
         &self.shared.stop
+    }
+
+    /// Returns a token that is cancelled when the turns have ended after that. End streams and connections then.
+    pub fn closing(&self) -> &CancellationToken {
+        &self.shared.closing
     }
 
     /// Changes when a token was revoked by this process.

@@ -64,13 +64,15 @@ impl Gateway {
 
 impl Running {
     /// Stops accepting and claiming, and waits for running turns within the time limit of the configuration. Turns that do
-    /// not end in time are handed back: another start runs them.
+    /// not end in time, or that wait for a person, are handed back: another start runs them. Event streams and the server
+    /// end after the turns ([`Gateway::closing`]).
     pub async fn shutdown(mut self) {
         let shared = Arc::clone(&self.shared);
         shared.stop.cancel();
         if let Err(error) = (&mut self.worker).await {
             tracing::error!(%error, "the worker has failed");
         }
+        shared.closing.cancel();
         // The answers of the last turns are sent.
         self.channels.shutdown().await;
         shared.sessions.close_all().await;
@@ -88,6 +90,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.shared.stop.cancel();
+        self.shared.closing.cancel();
         self.worker.abort();
     }
 }

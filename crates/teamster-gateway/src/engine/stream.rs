@@ -86,6 +86,16 @@ impl EventStream {
         }
     }
 
+    /// Returns the next event of the log as it is now. `None`: there is no further one.
+    ///
+    /// Cancel safe, as [`next`](Self::next).
+    pub async fn next_logged(&mut self) -> Result<Option<Arc<Event>>, StreamError> {
+        if self.ready.is_empty() {
+            self.read().await?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
     /// Returns the next event if it is known already.
     pub fn next_ready(&mut self) -> Option<Arc<Event>> {
         self.ready.pop_front()
@@ -156,6 +166,15 @@ impl FeedStream {
             // The feed is checked once a second even without an announcement.
             _ = timeout(CHECK, self.announced.changed()).await;
         }
+    }
+
+    /// Returns the next events that the store has now. The list is empty if there is no further one.
+    ///
+    /// Cancel safe, as [`next`](Self::next).
+    pub async fn next_logged(&mut self) -> Result<Vec<FeedEvent>, StreamError> {
+        let page = self.store.feed(self.cursor.clone(), PAGE).await?;
+        self.cursor = Some(page.cursor);
+        Ok(page.events)
     }
 }
 

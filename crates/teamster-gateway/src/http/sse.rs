@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -28,6 +29,9 @@ const CHUNKS: usize = 4;
 
 /// The size of a chunk. Events that are ready go into one chunk until it is larger.
 const CHUNK_BYTES: usize = 32 << 10;
+
+/// How long a stream sends events after the turns have ended in a shutdown.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
 
 /// The last frame of a stream. It has no id, so that a subscriber resumes after its last event.
 #[derive(Debug, Serialize)]
@@ -75,7 +79,7 @@ pub(super) fn respond(api: &Api, permit: StreamPermit, source: Source) -> Respon
     let (sender, receiver) = mpsc::channel(CHUNKS + 1);
     let producer = Producer {
         sender,
-        stopping: api.gateway.stopping().clone(),
+        closing: api.gateway.closing().clone(),
         heartbeat: api.gateway.config().timing.heartbeat,
         send_timeout: api.send_timeout,
         _counted: api.gateway.metrics().subscriber(),
@@ -94,7 +98,7 @@ pub(super) fn respond(api: &Api, permit: StreamPermit, source: Source) -> Respon
 /// Fills a stream. It ends with its subscriber, its source, or the gateway.
 struct Producer {
     sender: mpsc::Sender<Bytes>,
-    stopping: CancellationToken,
+    closing: CancellationToken,
     heartbeat: Duration,
     send_timeout: Duration,
     _permit: StreamPermit,
@@ -119,7 +123,7 @@ impl Producer {
         loop {
             let chunk = tokio::select! {
                 biased;
-                () = self.stopping.cancelled() => return End::Stopping,
+                () = self.closing.cancelled() => return self.fill_with_the_last(source).await,
                 () = self.sender.closed() => return End::Gone,
                 next = tokio::time::timeout(self.heartbeat, source.next()) => match next {
                     Ok(Ok(chunk)) => chunk,
@@ -133,10 +137,30 @@ impl Producer {
         }
     }
 
+    /// Sends what the log has when the gateway closes, such as the ends of the last turns, if the subscriber reads it in
+    /// time.
+    async fn fill_with_the_last(&self, source: &mut Source) -> End {
+        let rest = async {
+            loop {
+                match source.next_logged().await {
+                    Ok(chunk) if chunk.is_empty() => return End::Stopping,
+                    Ok(chunk) => {
+                        if self.sender.send(chunk.into()).await.is_err() {
+                            return End::Gone;
+                        }
+                    }
+                    Err(error) => return End::Source(error),
+                }
+            }
+        };
+        tokio::time::timeout(LAST_EVENTS, rest).await.unwrap_or(End::Stopping)
+    }
+
     async fn send(&self, chunk: String) -> Result<(), End> {
         let sent = tokio::select! {
+            biased;
             sent = self.sender.send_timeout(chunk.into(), self.send_timeout) => sent,
-            () = self.stopping.cancelled() => return Err(End::Stopping),
+            () = self.closing.cancelled() => return Err(End::Stopping),
         };
         sent.map_err(|error| match error {
             SendTimeoutError::Timeout(_) => End::Slow,
@@ -148,30 +172,49 @@ impl Producer {
 impl Source {
     /// Returns the frames of the next events. Cancel safe.
     async fn next(&mut self) -> Result<String, StreamError> {
-        let mut chunk = String::new();
-        match self {
-            Self::Conversation(events) => {
-                let event = events.next().await?;
-                write_event(&mut chunk, &event.seq.to_string(), &event, None);
-                while chunk.len() < CHUNK_BYTES
-                    && let Some(event) = events.next_ready()
-                {
-                    write_event(&mut chunk, &event.seq.to_string(), &event, None);
-                }
-            }
+        Ok(match self {
+            Self::Conversation(events) => conversation_chunk(Some(events.next().await?), events),
             Self::All(ready, feed) => {
                 if ready.is_empty() {
                     ready.extend(feed.next().await?.0);
                 }
-                while chunk.len() < CHUNK_BYTES
-                    && let Some(FeedEvent { conversation, event, cursor }) = ready.pop_front()
-                {
-                    write_event(&mut chunk, cursor.as_str(), &event, Some(conversation));
-                }
+                feed_chunk(ready)
             }
-        }
-        Ok(chunk)
+        })
     }
+
+    /// Returns the frames of the next events that the log has now. They are empty if there is none. Cancel safe.
+    async fn next_logged(&mut self) -> Result<String, StreamError> {
+        Ok(match self {
+            Self::Conversation(events) => conversation_chunk(events.next_logged().await?, events),
+            Self::All(ready, feed) => {
+                if ready.is_empty() {
+                    ready.extend(feed.next_logged().await?);
+                }
+                feed_chunk(ready)
+            }
+        })
+    }
+}
+
+fn conversation_chunk(first: Option<Arc<Event>>, events: &mut EventStream) -> String {
+    let mut chunk = String::new();
+    let mut next = first;
+    while let Some(event) = next {
+        write_event(&mut chunk, &event.seq.to_string(), &event, None);
+        next = if chunk.len() < CHUNK_BYTES { events.next_ready() } else { None };
+    }
+    chunk
+}
+
+fn feed_chunk(ready: &mut VecDeque<FeedEvent>) -> String {
+    let mut chunk = String::new();
+    while chunk.len() < CHUNK_BYTES
+        && let Some(FeedEvent { conversation, event, cursor }) = ready.pop_front()
+    {
+        write_event(&mut chunk, cursor.as_str(), &event, Some(conversation));
+    }
+    chunk
 }
 
 impl End {

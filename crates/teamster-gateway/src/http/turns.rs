@@ -183,8 +183,8 @@ pub(super) async fn get(
     let mut turn = find(&api.gateway, id).await?;
     if wait > 0 && !is_ended(&turn) {
         let limit = Duration::from_secs(wait);
-        let stopping = api.gateway.stopping().clone();
-        let ended = stopping.run_until_cancelled_owned(tokio::time::timeout(limit, ended(&api.gateway, &turn))).await;
+        let closing = api.gateway.closing().clone();
+        let ended = closing.run_until_cancelled_owned(tokio::time::timeout(limit, ended(&api.gateway, &turn))).await;
         turn = match ended {
             Some(Ok(turn)) => turn?,
             // The time has passed, or the gateway stops: the state as it is now.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use teamster_gateway::config::Config;
 use teamster_gateway::{AnswerResult, Caller, GatewayError};
 use teamster_store::{Decision, PageRequest, PermissionFilter, PermissionId, PermissionOutcome, TurnState};
 use teamster_testkit::fake::Script;
 
-use crate::test_gateway::{TestGateway, write_script};
+use crate::test_gateway::{LIMIT, TestGateway, write_script};
 
 const ASK: &str =
     "[[turns]]\nsteps = [{ run = { command = \"ls\", output = \"a\\n\", ask = true } }, { say = \"after\" }]\n";
@@ -104,6 +105,23 @@ async fn a_turn_that_waits_for_a_person_does_not_block_others() {
     for (_, turn) in turns {
         assert_eq!(test.ended(turn).await.state, TurnState::Done);
     }
+}
+
+#[tokio::test]
+async fn a_shutdown_does_not_wait_for_a_person() {
+    let change = |config: &mut Config| config.timing.shutdown_timeout = 10 * LIMIT;
+    let mut test = TestGateway::with_config(ASK, change).await;
+    let conversation = test.conversation().await;
+    let turn = test.send(conversation, "hello").await.turn;
+    let id = request(&test, conversation).await;
+    test.shutdown().await;
+    let late = test.gateway.answer_permission(id, Decision::Allow, None, &author()).await.unwrap();
+    assert!(matches!(late, AnswerResult::Closed(_)), "no answer is accepted for an agent that has ended: {late:?}");
+    let test = TestGateway::in_directory(test.crash(), change).await;
+    let ended = test.ended(turn).await;
+    assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("INTERRUPTED")));
+    let answered = test.log(conversation).await.iter().filter(|kind| *kind == "permission_answered").count();
+    assert_eq!(answered, 1);
 }
 
 #[tokio::test]

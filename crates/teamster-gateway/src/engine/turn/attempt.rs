@@ -188,6 +188,8 @@ impl<'a> Attempt<'a> {
             Some(command) = context.commands.recv() => Input::Command(command),
             () = at(due), if due.is_some() => Input::Flush,
             () = at(check), if check.is_some() => Input::CheckRequests,
+            // A person may answer after a long time. An answer that is stored already is applied before.
+            () = context.gateway.stopping().cancelled(), if check.is_some() => Input::Shutdown,
             Some(sent) = steering.next() => Input::Sent(sent),
             _ = run.next_batch(&mut events) => Input::Events(events),
         }

@@ -138,6 +138,7 @@ impl Attempt<'_> {
         } else {
             let event = GatewayEvent::TurnInterrupted { attempt: self.number };
             self.buffer.push_stored(self.context.shared().event(&event, Some(self.context.claim.turn.id))?)?;
+            self.close_requests().await?;
             self.flush().await?;
         }
         Ok(())

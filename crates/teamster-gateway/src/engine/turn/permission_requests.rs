@@ -159,6 +159,21 @@ impl Attempt<'_> {
         }
     }
 
+    /// Closes the requests of an attempt that ends before its turn: nobody can answer an agent that was killed.
+    pub(super) async fn close_requests(&mut self) -> Result<(), TurnError> {
+        let outcome = PermissionOutcome::WorkerLost;
+        let closings: Result<Vec<_>, TurnError> =
+            self.requests.ids().map(|id| self.context.closing(id, outcome)).collect();
+        let (closings, shared, lease) = (closings?, self.context.shared(), self.context.lease());
+        if !closings.is_empty() {
+            let close = || shared.store.close_permissions(lease, closings.clone(), shared.clock.now());
+            self.context.persist(close).await?;
+            self.context.gateway.announce_growth(self.context.claim.conversation.id);
+        }
+        self.requests.open.clear();
+        Ok(())
+    }
+
     /// Returns the closings of requests that can no longer be answered.
     pub(super) fn closings(&self) -> Result<Vec<PermissionClosing>, TurnError> {
         self.requests.ids().map(|id| self.context.closing(id, PermissionOutcome::TurnEnded)).collect()

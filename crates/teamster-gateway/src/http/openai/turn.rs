@@ -220,11 +220,15 @@ impl ChatTurn {
 
     async fn next_step(&mut self) -> Step {
         loop {
-            let stopping = self.guard.gateway.stopping();
+            let closing = self.guard.gateway.closing();
             let event = tokio::select! {
                 biased;
                 event = self.events.next() => event,
-                () = stopping.cancelled() => return Step::Failed(ApiError::shutting_down()),
+                // The log has the end of each turn that has ended before.
+                () = closing.cancelled() => match self.events.next_logged().await.transpose() {
+                    Some(event) => event,
+                    None => return Step::Failed(ApiError::shutting_down()),
+                },
             };
             let step = match event {
                 Ok(event) if event.turn == Some(self.guard.turn) => self.step(&event).await,

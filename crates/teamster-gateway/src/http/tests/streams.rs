@@ -194,7 +194,7 @@ async fn a_stream_ends_with_a_reason_when_the_gateway_stops() {
     let mut one = server.open(&format!("/v1/conversations/{id}/events?after=1"), None).await;
     let mut all = server.open("/v1/events", None).await;
     all.take(1).await;
-    world.gateway.stopping().cancel();
+    world.gateway.closing().cancel();
     ends_with(&mut one, "SHUTTING_DOWN").await;
     ends_with(&mut all, "SHUTTING_DOWN").await;
 }

@@ -110,7 +110,7 @@ async fn a_wait_ends_with_its_time_the_gateway_or_the_conversation() {
     let forever = format!("/v1/turns/{turn}?wait=60");
     let (waited, ()) = tokio::join!(world.get(&forever), async {
         tokio::task::yield_now().await;
-        world.gateway.stopping().cancel();
+        world.gateway.closing().cancel();
     });
     assert_eq!(waited.json(StatusCode::OK)["state"], "queued");
 }

@@ -104,7 +104,7 @@ async fn a_shutdown_ends_the_stream_with_an_error_and_aborts_the_turn() {
     let fixture = fixture();
     let mut chunks = Chunks::of(fixture.send(&ask(true)).await);
     chunks.next().await;
-    fixture.gateway.stopping().cancel();
+    fixture.gateway.closing().cancel();
     let all = chunks.rest().await;
     assert!(all[0].contains("SHUTTING_DOWN") && all.len() == 1, "{all:?}");
     fixture.wait_for(TurnState::Aborted).await;
