@@ -108,6 +108,13 @@ pub fn failure(to: &Recipient<'_>, error: &str, code: &str) -> Result<Vec<NewDel
     to.delivery(to.key("failure"), &Body { replaces: Some(progress_key(to)), ..Body::of(content) })
 }
 
+/// Shows that a turn was aborted, below the text so far. A program gets it as a failure with this code. `name` distinguishes
+/// it from other aborts of the claim: a turn that was queued again can be aborted again.
+pub fn stopped(to: &Recipient<'_>, name: &str, text: &str, code: &str) -> Result<Vec<NewDelivery>, GatewayError> {
+    let content = Content::Failure { error: text.to_owned(), code: code.to_owned() };
+    to.delivery(to.key(&format!("failure:{name}")), &Body::of(content))
+}
+
 /// Shows a notice in Markdown. `name` distinguishes it from the other notices of the turn or conversation; it is ASCII.
 pub fn notice(to: &Recipient<'_>, name: &str, text: &str) -> Result<Vec<NewDelivery>, GatewayError> {
     to.delivery(to.key(&format!("notice:{name}")), &Body::of(Content::Notice { text: text.to_owned() }))

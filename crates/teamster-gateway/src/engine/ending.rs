@@ -10,6 +10,9 @@ use crate::hooks::HookEvent;
 /// What the chat shows if a turn was aborted.
 const STOPPED: &str = "Stopped.";
 
+/// The code of a turn that was aborted, for programs.
+const ABORTED: &str = "ABORTED";
+
 /// How a turn ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnEnding<'a> {
@@ -39,7 +42,7 @@ impl TurnEnding<'_> {
         GatewayEvent::TurnFinished { state, error_code: text(self.code), error: text(self.error) }
     }
 
-    /// Returns what the chat shows. `name` distinguishes the notice of an abort from earlier ones of the same claim.
+    /// Returns what the chat shows: one answer or failure. `name` distinguishes an abort from earlier ones of the same claim.
     pub(super) fn deliveries(
         &self,
         to: &Recipient<'_>,
@@ -48,7 +51,7 @@ impl TurnEnding<'_> {
     ) -> Result<Vec<NewDelivery>, GatewayError> {
         match self.state {
             EndState::Done => deliveries::answer(to, answer.text, answer.session),
-            EndState::Aborted => deliveries::notice(to, name, STOPPED),
+            EndState::Aborted => deliveries::stopped(to, name, STOPPED, ABORTED),
             EndState::Failed => {
                 deliveries::failure(to, self.error.unwrap_or("The agent failed."), self.code.unwrap_or("PROTOCOL"))
             }

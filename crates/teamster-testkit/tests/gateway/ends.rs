@@ -74,8 +74,9 @@ async fn an_end_without_an_attempt_is_shown_everywhere() {
     let aborted = send(&test, "a", "alice", Vec::new()).await.turn;
     test.gateway.abort_turn(aborted).await.unwrap();
     assert_eq!(hooked(&file, aborted).await["state"], "aborted");
-    let [stopped] = &shown(&test, aborted).await[..] else { panic!("one notice") };
-    assert_eq!((stopped["kind"].as_str(), stopped["text"].as_str()), (Some("notice"), Some("Stopped.")));
+    let [stopped] = &shown(&test, aborted).await[..] else { panic!("one item") };
+    assert_eq!((stopped["kind"].as_str(), stopped["error"].as_str()), (Some("failure"), Some("Stopped.")));
+    assert_eq!(stopped["code"], "ABORTED", "a program knows that no answer follows");
 
     let forbidden = send(&test, "a", "mallory", Vec::new()).await;
     let change = |config: &mut Config| {
