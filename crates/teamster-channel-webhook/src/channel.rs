@@ -9,8 +9,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Response, Url, header};
 use teamster_channel::signature::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookSecret};
 use teamster_channel::{
-    Capabilities, Channel, ChannelError, Inbox, InboxError, Outgoing, PromptDecision, Receipt, SendError, SendOutcome,
-    TextLimit, TextUnit,
+    Capabilities, Channel, ChannelError, EditOutcome, Inbox, InboxError, Outgoing, PromptDecision, Receipt, SendError,
+    SendOutcome, TextLimit, TextUnit,
 };
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -67,7 +67,7 @@ pub(crate) enum Reply {
     Message(Receipt),
     Answer(PromptDecision),
     Command(String),
-    Edited,
+    Edit(EditOutcome),
     /// The same command or edit was received before.
     Repeated,
     /// Too many commands and edits.
@@ -211,8 +211,12 @@ async fn once(inbox: &dyn Inbox, recent: &Mutex<RecentIds>, id: &str, request: R
     let reply = match request {
         Request::Command(command) => Reply::Command(inbox.command(command).await?.text),
         Request::Edit(edit) => {
-            inbox.edit(edit).await?;
-            Reply::Edited
+            let outcome = inbox.edit(edit).await?;
+            if outcome != EditOutcome::Edited {
+                // It had no effect. The program may send it again.
+                return Ok(Reply::Edit(outcome));
+            }
+            Reply::Edit(outcome)
         }
         Request::Message(_) | Request::Answer(_) => return Ok(Reply::Repeated),
     };

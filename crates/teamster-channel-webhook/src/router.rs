@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use teamster_channel::signature::{
     ID_HEADER, SIGNATURE_HEADER, SignatureError, SignedMessage, TIMESTAMP_HEADER, WebhookSecret, check_time,
 };
-use teamster_channel::{InboxError, PromptDecision, Receipt};
+use teamster_channel::{EditOutcome, InboxError, PromptDecision, Receipt};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::channel::{MAX_AGE, MAX_SKEW, Reply, WebhookChannel, unix_seconds};
@@ -203,10 +203,24 @@ fn answer(outcome: Result<Reply, InboxError>) -> Result<Response, Problem> {
             Err(Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", "this author must not answer; the request stays open"))
         }
         Reply::Command(text) => ok(json!({"status": "done", "text": text})),
-        Reply::Edited => ok(json!({"status": "done"})),
+        Reply::Edit(outcome) => answer_edit(outcome),
         Reply::Busy => {
             let detail = "too many commands and edits within the last minutes";
             Err(Problem::later(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail))
         }
+    }
+}
+
+fn answer_edit(outcome: EditOutcome) -> Result<Response, Problem> {
+    match outcome {
+        EditOutcome::Edited => Ok((StatusCode::OK, Json(json!({"status": "done"}))).into_response()),
+        EditOutcome::NotWaiting => {
+            let detail = "the message no longer waits: the agent works on it, or its turn has ended";
+            Err(Problem::new(StatusCode::CONFLICT, "CONFLICT", detail))
+        }
+        EditOutcome::Unknown => {
+            Err(Problem::new(StatusCode::NOT_FOUND, "NOT_FOUND", "no accepted message of this webhook has this id"))
+        }
+        EditOutcome::Refused(reason) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REJECTED", reason)),
     }
 }

@@ -10,8 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use serde_json::Value;
 use teamster_channel::{
-    Address, Author, Capabilities, Channel, ChannelError, ChatCommand, CommandReply, Content, Delivered, Edit, Inbox,
-    InboxError, Message, Outgoing, PromptAnswer, PromptDecision, Receipt, SendError, SendOutcome, parse_command,
+    Address, Author, Capabilities, Channel, ChannelError, ChatCommand, CommandReply, Content, Delivered, Edit,
+    EditOutcome, Inbox, InboxError, Message, Outgoing, PromptAnswer, PromptDecision, Receipt, SendError, SendOutcome,
+    parse_command,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -112,8 +113,8 @@ impl Inbox for Printer {
         print(&format!("message {:?}", message.text));
         Ok(Receipt::Accepted { turn: "1".to_owned() })
     }
-    async fn edit(&self, _edit: Edit) -> Result<(), InboxError> {
-        Ok(())
+    async fn edit(&self, _edit: Edit) -> Result<EditOutcome, InboxError> {
+        Ok(EditOutcome::Unknown)
     }
     async fn answer(&self, _answer: PromptAnswer) -> Result<PromptDecision, InboxError> {
         Ok(PromptDecision::Closed)

@@ -61,6 +61,20 @@ pub struct Edit {
     pub text: String,
 }
 
+/// The outcome of an edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditOutcome {
+    /// The message waits, and it has the new text.
+    Edited,
+    /// The agent works on the message, or its turn has ended. It keeps its text.
+    NotWaiting,
+    /// No accepted message has this id.
+    Unknown,
+    /// A rule or a hook rejects the new text, with a reason for the author. The message keeps its text. The chat gets a
+    /// notice about it.
+    Refused(String),
+}
+
 /// An answer to a [`Prompt`](crate::Prompt), from a button or a text command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptAnswer {
@@ -136,8 +150,8 @@ pub trait Inbox: Send + Sync {
 
     /// Replaces the text of a message that waits. A message that an agent works on stays as it was.
     ///
-    /// Call it only for an edit by the message's author.
-    async fn edit(&self, edit: Edit) -> Result<(), InboxError>;
+    /// Call it only for an edit by the message's author. A chat service needs no reaction to the outcome.
+    async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError>;
 
     /// Answers a permission request or a question.
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError>;

@@ -35,8 +35,8 @@ use tokio_util::sync::CancellationToken;
 pub use capabilities::{Capabilities, TextLimit, TextUnit};
 pub use commands::{COMMANDS, CommandSpec, parse_command};
 pub use inbound::{
-    Attachment, Author, ChatCommand, CommandReply, Edit, Inbox, InboxError, Message, PromptAnswer, PromptDecision,
-    Receipt,
+    Attachment, Author, ChatCommand, CommandReply, Edit, EditOutcome, Inbox, InboxError, Message, PromptAnswer,
+    PromptDecision, Receipt,
 };
 pub use live_edit::{EditStep, LiveEdit};
 pub use outbound::{

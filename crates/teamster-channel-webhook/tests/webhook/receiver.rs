@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 use teamster_channel::signature::{SignedMessage, WebhookSecret};
 use teamster_channel::{
-    Address, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, Operation, Outgoing, Part,
-    PromptAnswer, PromptDecision, Receipt,
+    Address, ChatCommand, CommandReply, Content, Edit, EditOutcome, Inbox, InboxError, Message, Operation, Outgoing,
+    Part, PromptAnswer, PromptDecision, Receipt,
 };
 use teamster_channel_webhook::{SecretText, WebhookChannel, WebhookConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -199,9 +199,15 @@ impl Inbox for Recorder {
         Ok(Receipt::Accepted { turn: format!("turn-{}", messages.len()) })
     }
 
-    async fn edit(&self, edit: Edit) -> Result<(), InboxError> {
+    async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError> {
+        let outcome = match edit.id.as_str() {
+            "unknown" => EditOutcome::Unknown,
+            "late" => EditOutcome::NotWaiting,
+            "refused" => EditOutcome::Refused("a word is not permitted".to_owned()),
+            _ => EditOutcome::Edited,
+        };
         self.edits.lock().unwrap().push(edit);
-        Ok(())
+        Ok(outcome)
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {

@@ -159,6 +159,24 @@ async fn a_replayed_command_or_edit_has_no_effect_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn an_edit_without_an_effect_is_an_error_and_can_be_sent_again() {
+    let fixture = Fixture::start();
+    for (id, status, code) in [
+        ("unknown", StatusCode::NOT_FOUND, "NOT_FOUND"),
+        ("late", StatusCode::CONFLICT, "CONFLICT"),
+        ("refused", StatusCode::UNPROCESSABLE_ENTITY, "REJECTED"),
+    ] {
+        let edit = json!({"type": "edit", "id": id, "text": "new"});
+        for _ in 0..2 {
+            let (found, problem) = fixture.post(&format!("edit-{id}"), &edit).await;
+            assert_eq!((found, problem["code"].as_str()), (status, Some(code)));
+        }
+    }
+    let edit = json!({"type": "edit", "id": "id-1", "text": "new"});
+    assert_eq!(fixture.post("edit", &edit).await, (StatusCode::OK, json!({"status": "done"})));
+}
+
+#[tokio::test]
 async fn a_request_during_a_shutdown_is_refused_at_once() {
     let fixture = Fixture::start();
     fixture.stop.cancel();

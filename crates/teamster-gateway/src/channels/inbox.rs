@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use teamster_channel::{
-    Address, Author, Channel, ChatCommand, CommandReply, Content, Edit, Inbox, InboxError, Message, PromptAnswer,
-    PromptDecision, Receipt,
+    Address, Author, Channel, ChatCommand, CommandReply, Content, Edit, EditOutcome, Inbox, InboxError, Message,
+    PromptAnswer, PromptDecision, Receipt,
 };
-use teamster_store::{ChatAddress, DeliveryFilter, Json, MessageMode, PermissionId, StoreError};
+use teamster_store::{self as store, ChatAddress, DeliveryFilter, Json, MessageMode, PermissionId, StoreError};
 
 use super::body::{Body, Meaning};
 use super::commands;
@@ -211,13 +211,18 @@ impl Inbox for ChannelInbox {
         receipt(self.gateway.accept(incoming).await)
     }
 
-    async fn edit(&self, edit: Edit) -> Result<(), InboxError> {
+    async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError> {
         if edit.text.trim().is_empty() {
-            return Ok(());
+            return Ok(EditOutcome::Refused("the new text must not be empty".to_owned()));
         }
         match self.gateway.edit_message(&self.channel, &edit.id, &edit.text).await {
+            Ok(store::EditOutcome::Replaced(_)) => Ok(EditOutcome::Edited),
+            Ok(store::EditOutcome::TooLate(_)) => Ok(EditOutcome::NotWaiting),
+            Ok(store::EditOutcome::Unknown) | Err(GatewayError::Store(StoreError::NotFound { .. })) => {
+                Ok(EditOutcome::Unknown)
+            }
             // The chat gets a notice.
-            Ok(_) | Err(GatewayError::Rejected { .. } | GatewayError::Store(StoreError::NotFound { .. })) => Ok(()),
+            Err(GatewayError::Rejected { reason }) => Ok(EditOutcome::Refused(reason)),
             Err(error) => Err(internal(&error)),
         }
     }

@@ -1,6 +1,6 @@
 //! Access rules, duplicates, loops, edits and commands.
 
-use teamster_channel::{Address, Attachment, Author, ChatCommand, Edit, Inbox as _, Message, Receipt};
+use teamster_channel::{Address, Attachment, Author, ChatCommand, Edit, EditOutcome, Inbox as _, Message, Receipt};
 use teamster_store::{DeliveryFilter, MessageMode, PageRequest, TurnState};
 
 use super::World;
@@ -173,11 +173,17 @@ async fn a_full_queue_is_reported_to_the_author_and_large_attachments_are_refuse
 async fn an_edit_replaces_a_waiting_message_and_an_unknown_one_has_no_effect() {
     let fixture = fixture(open_channel).await;
     fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
-    for id in ["1", "unknown"] {
-        fixture.inbox.edit(Edit { id: id.into(), text: "changed".into() }).await.unwrap();
+    for (id, expected) in [("1", EditOutcome::Edited), ("unknown", EditOutcome::Unknown)] {
+        let outcome = fixture.inbox.edit(Edit { id: id.into(), text: "changed".into() }).await.unwrap();
+        assert_eq!(outcome, expected, "{id}");
     }
+    let empty = fixture.inbox.edit(Edit { id: "1".into(), text: " ".into() }).await.unwrap();
+    assert!(matches!(empty, EditOutcome::Refused(_)), "{empty:?}");
     let turns = fixture.gateway.store().open_turns(fixture.conversation("c").await.id).await.unwrap();
     assert_eq!(turns[0].message.text, "changed");
+    fixture.gateway.abort_turn(turns[0].id).await.unwrap();
+    let late = fixture.inbox.edit(Edit { id: "1".into(), text: "again".into() }).await.unwrap();
+    assert_eq!(late, EditOutcome::NotWaiting);
 }
 
 /// A hook of accepted messages that rejects or rewrites some words.
@@ -207,7 +213,8 @@ async fn an_edit_passes_the_same_checks_as_a_new_message() {
     fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
     let conversation = fixture.conversation("c").await.id;
     for (text, expected) in [("a forbidden word", "hello"), ("rude", "polite"), ("forbidden again", "polite")] {
-        fixture.inbox.edit(Edit { id: "1".into(), text: text.into() }).await.unwrap();
+        let outcome = fixture.inbox.edit(Edit { id: "1".into(), text: text.into() }).await.unwrap();
+        assert_eq!(matches!(outcome, EditOutcome::Refused(_)), text.contains("forbidden"), "{outcome:?}");
         let turns = fixture.gateway.store().open_turns(conversation).await.unwrap();
         assert_eq!(turns[0].message.text, expected, "{text}");
     }
