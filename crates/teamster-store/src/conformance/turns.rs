@@ -106,6 +106,12 @@ async fn a_pause_ends_at_its_time_or_by_request(world: &mut World) {
     }
     world.claim("w").await;
     assert_eq!(state(world, id).await, ConversationState::Running);
+    let before = world.store().conversation(id, world.now()).await.unwrap().unwrap().last_seq;
+    let effects = Effects::events(vec![world.event("resumed")]);
+    let refused = world.store().resume_conversation(id, effects, world.now()).await;
+    assert!(matches!(refused, Err(StoreError::WrongState { state: "running", required: "paused", .. })), "{refused:?}");
+    let after = world.store().conversation(id, world.now()).await.unwrap().unwrap().last_seq;
+    assert_eq!(before, after, "a refusal has no event");
 }
 
 async fn a_turn_that_is_handed_back_at_a_shutdown_has_lost_no_attempt(world: &mut World) {

@@ -10,8 +10,8 @@ use super::state::{Key, Room, State, check_limit, key_of};
 use crate::error::{Entity, Result, StoreError, TOO_LARGE_FORK};
 use crate::ids::{ConversationId, Cursor, Epoch, Seq, Timestamp};
 use crate::records::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, Fork, MAX_FORK_BYTES,
-    MAX_FORK_EVENTS, NewConversation, NewEvent, Page, PageRequest,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Effects, Event, Fork,
+    MAX_FORK_BYTES, MAX_FORK_EVENTS, NewConversation, NewEvent, Page, PageRequest,
 };
 use crate::store::ConversationStore;
 
@@ -58,6 +58,11 @@ impl ConversationStore for MemoryStore {
 
     async fn resume_conversation(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation> {
         self.with(|state| {
+            if state.room(id)?.paused_until.is_none_or(|until| until <= now) {
+                let (state, required) = (state.conversation(id, now)?.state.name(), ConversationState::Paused.name());
+                let id = id.to_string();
+                return Err(StoreError::WrongState { entity: Entity::Conversation, id, state, required });
+            }
             state.check_deliveries(&effects.deliveries)?;
             state.room_mut(id)?.paused_until = None;
             state.apply(id, effects, now)?;

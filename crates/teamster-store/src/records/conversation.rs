@@ -93,6 +93,19 @@ pub enum ConversationState {
     Paused,
 }
 
+impl ConversationState {
+    /// Returns its name in errors.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+        }
+    }
+}
+
 /// A change of a conversation. `None` keeps a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversationPatch {

@@ -12,8 +12,8 @@ use super::values::{integer, unsigned};
 use crate::error::{Entity, Result, StoreError, TOO_LARGE_FORK};
 use crate::ids::{ConversationId, Seq, Timestamp};
 use crate::records::{
-    ChatAddress, Conversation, ConversationFilter, ConversationPatch, Effects, Event, Fork, MAX_FORK_BYTES,
-    MAX_FORK_EVENTS, NewConversation, NewEvent, Page, PageRequest,
+    ChatAddress, Conversation, ConversationFilter, ConversationPatch, ConversationState, Effects, Event, Fork,
+    MAX_FORK_BYTES, MAX_FORK_EVENTS, NewConversation, NewEvent, Page, PageRequest,
 };
 use crate::store::ConversationStore;
 
@@ -57,7 +57,13 @@ impl ConversationStore for SqliteStore {
     async fn resume_conversation(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation> {
         self.write(move |db| {
             let key = conversation_key(db, id)?;
-            run(db, "UPDATE conversation SET paused_until = NULL WHERE key = ?1", [key])?;
+            let sql = "UPDATE conversation SET paused_until = NULL WHERE key = ?1 AND paused_until > ?2";
+            if run(db, sql, params![key, now])? == 0 {
+                let state = find_conversation(db, id, now)?.state.name();
+                let required = ConversationState::Paused.name();
+                let id = id.to_string();
+                return Err(StoreError::WrongState { entity: Entity::Conversation, id, state, required }.into());
+            }
             refresh_ready(db, key, now)?;
             apply(db, key, effects, now)?;
             find_conversation(db, id, now)

@@ -34,7 +34,7 @@ pub trait ConversationStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Conversation>;
 
-    /// Ends a pause, so that the next turn can start.
+    /// Ends a pause, so that the next turn can start. Fails with `WrongState` if the conversation is not paused.
     async fn resume_conversation(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation>;
 
     /// Deletes a conversation with its log, turns, schedules and deliveries. Channel ids of its messages remain known.
