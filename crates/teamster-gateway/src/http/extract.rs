@@ -53,13 +53,17 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         check_media_type(request.headers(), "application/json")?;
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| bytes_problem(&rejection))?;
-        // Serde would read an array as the fields of an object, in their order.
-        if bytes.trim_ascii_start().starts_with(b"[") {
-            return Err(Problem::new(ProblemCode::InvalidRequest, "the body must be a JSON object, not an array"));
-        }
-        let Json(value) = Json::from_bytes(&bytes).map_err(json_problem)?;
-        Ok(Self(value))
+        json(&bytes).map(Self)
     }
+}
+
+fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    // Serde would read an array as the fields of an object, in their order.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::new(ProblemCode::InvalidRequest, "the body must be a JSON object, not an array"));
+    }
+    let Json(value) = Json::from_bytes(bytes).map_err(json_problem)?;
+    Ok(value)
 }
 
 /// A JSON body that may be missing.
@@ -69,12 +73,15 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalB
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
-        if request.headers().contains_key(CONTENT_TYPE) {
-            let Body(value) = Body::<Option<T>>::from_request(request, state).await?;
-            return Ok(Self(value.unwrap_or_default()));
-        }
+        let is_json = check_media_type(request.headers(), "application/json");
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| bytes_problem(&rejection))?;
-        if bytes.is_empty() { Ok(Self(T::default())) } else { Err(unsupported("application/json")) }
+        // Some clients send a content type without a body.
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        is_json?;
+        let value: Option<T> = json(&bytes)?;
+        Ok(Self(value.unwrap_or_default()))
     }
 }
 
