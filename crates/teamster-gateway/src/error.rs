@@ -22,7 +22,7 @@ pub enum GatewayError {
         reason: String,
     },
     /// A value of the request is invalid.
-    #[error("{field} {problem}")]
+    #[error("{field}: {problem}")]
     Invalid {
         /// The name of the field.
         field: &'static str,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq as _;
-use teamster_store::Token;
+use teamster_store::{Timestamp, Token};
 
 use super::identity::{Authenticated, Identity, Method, Scope};
 use super::limits::Failures;
@@ -117,10 +117,10 @@ impl Authentication {
         if session.expires_at <= self.gateway.now().as_millis() {
             return Err(Denial::Expired);
         }
-        let (id, parent) = (token.id, session.parent_id);
+        let (id, parent, expires_at) = (token.id, session.parent_id, Timestamp::from_millis(session.expires_at));
         // Limits and messages belong to the token, not to each of its sessions.
         let identity = Identity { token: parent, ..identity(token, document) };
-        Ok(Authenticated { identity, method: Method::Session { id } })
+        Ok(Authenticated { identity, method: Method::Session { id, expires_at } })
     }
 
     async fn is_parent_revoked(&self, session: &SessionDocument) -> Result<bool, Denial> {

@@ -1,7 +1,7 @@
 //! Who makes a request, and what it may do.
 
 use serde::{Deserialize, Serialize};
-use teamster_store::TokenId;
+use teamster_store::{Timestamp, TokenId};
 use utoipa::ToSchema;
 
 use super::limits::LimitKey;
@@ -65,6 +65,8 @@ pub(crate) enum Method {
     Session {
         /// The session, as a token.
         id: TokenId,
+        /// When it ends.
+        expires_at: Timestamp,
     },
 }
 

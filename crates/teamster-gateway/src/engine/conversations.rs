@@ -146,6 +146,10 @@ impl Gateway {
 
     fn check_settings(&self, settings: &mut ConversationSettings) -> Result<(), GatewayError> {
         if let Some(directory) = &mut settings.directory {
+            if !directory.is_absolute() {
+                let problem = "must be an absolute path; `~` and variables are not replaced".to_owned();
+                return Err(GatewayError::Invalid { field: "directory", problem });
+            }
             *directory = permitted_directory(&self.shared.config, directory)?;
         }
         check_sizes(settings)
@@ -179,16 +183,19 @@ pub(super) fn rejected() -> GatewayError {
 /// Returns the real path of a directory if it is the default one, that of a rule or a root, or below one of them.
 /// Symbolic links are resolved.
 pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<PathBuf, GatewayError> {
-    let invalid = |problem: String| GatewayError::Invalid { field: "directory", problem };
-    let real = directory.canonicalize().map_err(|error| invalid(format!("cannot be used: {error}")))?;
+    let invalid = |problem: &str| GatewayError::Invalid { field: "directory", problem: problem.to_owned() };
     let of_rules = config.rules.iter().filter_map(|rule| rule.directory.as_ref());
-    let mut roots = config.roots.iter().chain([&config.turn.directory]).chain(of_rules);
-    let is_below = roots.any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
-    if !is_below || !real.is_dir() {
-        return Err(invalid(
-            "must be an existing directory: `directory` or one of `roots` of the configuration, or below them"
-                .to_owned(),
-        ));
+    let roots = config.roots.iter().chain([&config.turn.directory]).chain(of_rules);
+    let roots: Vec<_> = roots.filter_map(|root| root.canonicalize().ok()).collect();
+    // Of a path that cannot be resolved, the part that exists decides: a path outside of the roots gets the same text
+    // whether it exists or not, also behind a link.
+    let existing = directory.ancestors().find_map(|path| Some((path.canonicalize().ok()?, path == directory)));
+    let Some((real, is_whole)) = existing.filter(|(real, _)| roots.iter().any(|root| real.starts_with(root))) else {
+        return Err(invalid("must be `directory` or one of `roots` of the configuration, or below them"));
+    };
+    match (is_whole, real.is_dir()) {
+        (true, true) => Ok(real),
+        (true, false) => Err(invalid("must be a directory, not a file")),
+        (false, _) => Err(invalid("must exist, and the gateway must be able to read it")),
     }
-    Ok(real)
 }

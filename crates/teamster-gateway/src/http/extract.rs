@@ -120,7 +120,7 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let read: std::result::Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
         let Path(text) = read.map_err(|rejection| Problem::new(ProblemCode::InvalidRequest, rejection.body_text()))?;
-        text.parse().map(Self).map_err(|_| Problem::invalid("id", "in the path must be a UUID"))
+        text.parse().map(Self).map_err(|_| Problem::invalid("id", "must be a UUID in the path"))
     }
 }
 

@@ -197,7 +197,7 @@ impl Position {
             Some(("turns", rest)) => Some(Self::Turns(Some(Cursor::new(rest)))),
             _ => None,
         };
-        position.ok_or_else(|| Problem::invalid("cursor", "is not one of this list"))
+        position.ok_or_else(|| Problem::invalid("cursor", "must be a `nextCursor` of this list"))
     }
 
     fn text(&self) -> String {

@@ -194,7 +194,7 @@ impl Problem {
     /// Creates a problem of a field.
     pub fn invalid(field: impl Into<String>, problem: impl std::fmt::Display) -> Self {
         let field = field.into();
-        let mut invalid = Self::new(ProblemCode::InvalidRequest, format!("{field} {problem}"));
+        let mut invalid = Self::new(ProblemCode::InvalidRequest, format!("{field}: {problem}"));
         invalid.0.field = Some(field);
         invalid
     }
@@ -253,13 +253,9 @@ impl From<GatewayError> for Problem {
         match error {
             GatewayError::Store(error) => error.into(),
             GatewayError::Rejected { .. } => Self::new(ProblemCode::Rejected, error.to_string()),
-            // The response must not reveal which other directories exist.
-            GatewayError::Invalid { field: "directory", .. } => {
-                let detail = "directory must be an existing directory: `directory` or one of `roots` of the configuration, or \
-                              below them";
-                let mut forbidden = Self::new(ProblemCode::Forbidden, detail);
-                forbidden.0.field = Some("directory".to_owned());
-                forbidden
+            // The texts do not reveal which directories exist outside of those that the configuration permits.
+            GatewayError::Invalid { field: "directory", problem } => {
+                Self::invalid("directory", problem).with_code(ProblemCode::Forbidden)
             }
             GatewayError::Invalid { field, problem } => Self::invalid(field, problem),
             GatewayError::Forbidden { reason } => Self::new(ProblemCode::Forbidden, reason),

@@ -21,6 +21,7 @@ use super::wire::{List, Time, document, list, page};
 use crate::access::{
     AccessError, Authenticated as Caller, Method, NewToken, Scope, TokenView, Tokens, create_session, no_cookie,
 };
+use crate::event::rfc3339;
 
 /// Returns the calls for tokens, sessions and the audit log.
 pub(super) fn router(protection: Protection) -> OpenApiRouter {
@@ -186,18 +187,22 @@ async fn log_in(
     Ok((StatusCode::CREATED, [(SET_COOKIE, cookie)], Json(view)))
 }
 
-/// Returns who the caller is.
+/// Returns who the caller is, and when its session ends.
 #[utoipa::path(get, path = "/v1/session", tag = "access", operation_id = "getSession",
     responses((status = 200, description = "The caller.", body = SessionView)))]
 async fn session(caller: Caller) -> Json<SessionView> {
-    Json(view(&caller, None))
+    let expires_at = match caller.method {
+        Method::Session { expires_at, .. } => Some(rfc3339(expires_at)),
+        Method::Token { .. } => None,
+    };
+    Json(view(&caller, expires_at))
 }
 
 /// Ends the session of the page, and deletes its cookie.
 #[utoipa::path(delete, path = "/v1/session", tag = "access", operation_id = "logOut",
     responses((status = 204, description = "The session has ended.")))]
 async fn log_out(State(protection): State<Protection>, caller: Caller, from: Authenticated) -> Result<Response> {
-    let Method::Session { id } = caller.method else {
+    let Method::Session { id, .. } = caller.method else {
         let detail = "only the session of the page can be ended; a token is revoked with DELETE /v1/tokens/ID";
         return Err(Problem::new(ProblemCode::Forbidden, detail));
     };

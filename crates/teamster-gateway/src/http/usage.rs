@@ -106,7 +106,7 @@ pub(super) async fn list(
     let (from, to) = days(&params, day(api.gateway.now()))?;
     let request = page(params.limit, params.cursor)?;
     let position = request.cursor.as_ref().map_or(Ok(0), |cursor| cursor.as_str().parse::<usize>());
-    let position = position.map_err(|_| Problem::invalid("cursor", "is not one of this list"))?;
+    let position = position.map_err(|_| Problem::invalid("cursor", "must be a `nextCursor` of this list"))?;
     let conversation = params.conversation_id.map(ConversationId::new);
     let rows = api.gateway.store().usage(UsageQuery { from, to, conversation }).await?;
     let mut sums: BTreeMap<Key, Usage> = BTreeMap::new();

@@ -35,7 +35,7 @@ pub fn next_time(body: &ScheduleBody, after: Timestamp) -> Result<Option<Timesta
     let next = match (&body.cron, &body.at) {
         (Some(cron), None) => next_of_cron(&Expression::parse(cron)?, &zone, after),
         (None, Some(at)) => Some(parse_at(at, &zone)?).filter(|at| *at > after),
-        _ => return Err(ScheduleError::new("cron", "or at must be set, and not both")),
+        _ => return Err(ScheduleError::new("cron", "must be set, or `at`, but not both")),
     };
     Ok(next.map(|next| Timestamp::from_millis(next.as_millisecond())))
 }

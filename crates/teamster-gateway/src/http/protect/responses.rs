@@ -62,6 +62,7 @@ pub(super) fn too_large(limit: usize) -> Response {
 }
 
 pub(super) fn wrong_media_type() -> Response {
-    let detail = "a body needs a `Content-Type` that a form of another site cannot send, such as `application/json`";
+    let detail = "a body needs a `Content-Type` that a form of another site cannot send: `application/octet-stream` for a \
+                  file, `application/json` otherwise";
     Problem::new(ProblemCode::UnsupportedMediaType, detail).into_response()
 }

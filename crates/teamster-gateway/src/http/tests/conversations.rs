@@ -1,6 +1,7 @@
 //! Conversations.
 
-use axum::http::{Method, StatusCode};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
 use serde_json::json;
 use teamster::request::PermissionMode;
 
@@ -239,6 +240,64 @@ async fn a_directory_outside_of_the_roots_is_refused() {
     assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "agent");
     // It may interpret prompts, and the configuration does not name it.
     world.post("/v1/conversations", json!({ "agent": "acp" })).await.problem(403, "FORBIDDEN");
+}
+
+#[tokio::test]
+async fn a_refused_directory_has_its_reason_unless_it_is_outside_of_the_roots() {
+    let world = World::memory(|_| {});
+    let root = world.directory();
+    std::fs::write(root.join("file"), "").unwrap();
+    std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
+    let detail = async |directory: String| {
+        let reply = world.post("/v1/conversations", json!({ "directory": directory })).await;
+        reply.problem(403, "FORBIDDEN")["detail"].as_str().unwrap().to_owned()
+    };
+    let within = |path: &str| root.join(path).to_str().unwrap().to_owned();
+    for relative in ["~/project", "project", ""] {
+        assert!(detail(relative.to_owned()).await.contains("absolute path; `~`"), "{relative}");
+    }
+    assert!(detail(within("missing/x")).await.contains("must exist"));
+    assert!(detail(within("file")).await.contains("not a file"));
+    // Behind a link, what exists outside is not revealed.
+    let outside = detail("/etc".to_owned()).await;
+    assert!(outside.contains("`roots`"), "{outside}");
+    for path in [within("link/hosts"), within("link/missing"), within("../missing"), "/nowhere".to_owned()] {
+        assert_eq!(detail(path.clone()).await, outside, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_fork_needs_no_body() {
+    let world = World::memory(|_| {});
+    let path = format!("/v1/conversations/{}/fork", world.conversation().await);
+    for media_type in [None, Some("application/json"), Some("application/x-www-form-urlencoded")] {
+        let mut request = Request::post(&path);
+        if let Some(media_type) = media_type {
+            request = request.header("content-type", media_type);
+        }
+        world.request(request.body(Body::empty()).unwrap()).await.json(StatusCode::CREATED);
+    }
+    let form = Request::post(&path).header("content-type", "application/x-www-form-urlencoded");
+    let form = world.request(form.body(Body::from("afterSeq=1")).unwrap()).await;
+    form.problem(415, "UNSUPPORTED_MEDIA_TYPE");
+}
+
+#[tokio::test]
+async fn a_conversation_without_a_pause_is_not_resumed() {
+    for world in World::all().await {
+        let id = world.conversation().await;
+        let path = format!("/v1/conversations/{id}");
+        let refused = world.post(&format!("{path}/resume"), json!({})).await.problem(409, "CONFLICT");
+        assert!(refused["detail"].as_str().unwrap().ends_with("is idle; it must be paused"), "{refused}");
+        assert_eq!(world.get(&path).await.json(StatusCode::OK)["lastSeq"], 0, "no event");
+    }
+}
+
+#[tokio::test]
+async fn a_problem_of_a_field_names_the_field_first() {
+    let world = World::memory(|_| {});
+    let unknown = world.post("/v1/conversations", json!({ "agent": "nope" })).await.problem(400, "INVALID_REQUEST");
+    assert!(unknown["detail"].as_str().unwrap().starts_with("agent: there is no agent \"nope\""), "{unknown}");
 }
 
 #[tokio::test]

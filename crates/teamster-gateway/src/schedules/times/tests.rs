@@ -185,7 +185,7 @@ fn a_schedule_must_be_complete_and_in_the_future() {
     let both = ScheduleBody { at: Some("2026-06-01T09:00".to_owned()), ..cron("* * * * *", "UTC") };
     let neither = ScheduleBody { cron: None, ..cron("", "UTC") };
     for body in [both, neither] {
-        assert_eq!(problem(&body), "cron or at must be set, and not both");
+        assert_eq!(problem(&body), "cron must be set, or `at`, but not both");
     }
     assert!(
         problem(&ScheduleBody { text: " ".to_owned(), ..cron("* * * * *", "UTC") })

@@ -38,6 +38,7 @@ async fn a_session_reads_and_changes_with_both_headers() {
     let session = gateway.send("GET", "/v1/session", &[("cookie", &format!("other=1; {cookie}"))], "").await.json();
     assert_eq!(session["owner"], "ada");
     assert_eq!(session["scopes"], serde_json::json!(["read", "send"]));
+    assert!(session["expiresAt"].as_str().is_some_and(|time| time.ends_with('Z')), "{session}");
     let changed = gateway.send("POST", "/v1/things", &[("cookie", &cookie), ORIGIN, CSRF, JSON], "{}").await;
     assert_eq!(changed.status, StatusCode::OK);
     assert_eq!(gateway.send("POST", "/v1/tokens", &[("cookie", &cookie), ORIGIN, CSRF, JSON], "{}").await.status, 400);
