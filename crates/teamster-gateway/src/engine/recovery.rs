@@ -121,3 +121,19 @@ fn agents(sweep: &Sweep) -> Agents {
         Agents::Ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_have_ended_only_if_all_were_found_and_none_runs() {
+        let with = |change: fn(&mut Sweep)| {
+            let mut sweep = Sweep::default();
+            change(&mut sweep);
+            agents(&sweep)
+        };
+        assert_eq!(with(|sweep| sweep.live = 3), Agents::Ended);
+        assert_eq!(with(|sweep| sweep.ending = 2), Agents::Ending(2));
+    }
+}
