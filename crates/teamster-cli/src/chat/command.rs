@@ -107,7 +107,8 @@ pub(super) fn help(commands: &[Command], stop_keys: &str, is_live: bool) -> Prin
     };
     let lines = commands.iter().filter(|command| command.name != "exit").map(line);
     let commands = Printable::join(lines, "\n").as_str().replace('·', " ");
-    let keys = if is_live { KEYS } else { LINE_KEYS }.replace('·', stop_keys);
+    let keys = if is_live { KEYS } else { LINE_KEYS };
+    let keys = keys.replace('·', stop_keys);
     printable!("{}\n{}", Printable::prose(&commands), Printable::prose(&keys))
 }
 

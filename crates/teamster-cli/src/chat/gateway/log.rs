@@ -72,18 +72,23 @@ impl Chat<'_, GatewayConversation> {
         }
         match (event, &mut self.backend.turns.running) {
             (event @ (Event::Error(_) | Event::Done(_)), Some(running)) => running.held.push(event),
-            // A crash may repeat a request.
-            (Event::PermissionRequest(request), _) if self.is_open(&request.request_id) => {}
-            (Event::Question(question), _) if self.is_open(&question.request_id) => {}
-            (event, _) => {
-                let request = match &event {
-                    Event::PermissionRequest(request) => Some(Request::Permission(request.clone())),
-                    Event::Question(question) => Some(Request::Question(question.clone())),
-                    _ => None,
-                };
-                self.backend.open_requests.extend(request.map(|request| (request.id().clone(), request)));
-                self.show_event(event, permit);
-            }
+            (Event::PermissionRequest(request), _) => self.open_request(Request::Permission(request), permit),
+            (Event::Question(question), _) => self.open_request(Request::Question(question), permit),
+            (event, _) => self.show_event(event, permit),
+        }
+    }
+
+    /// Shows a request of the agent. A crash may repeat it.
+    fn open_request(&mut self, request: Request, permit: Option<OwnedSemaphorePermit>) {
+        let id = request.id().clone();
+        if self.backend.open_requests.insert(id, request.clone()).is_none() {
+            self.show_event(
+                match request {
+                    Request::Permission(request) => Event::PermissionRequest(request),
+                    Request::Question(question) => Event::Question(question),
+                },
+                permit,
+            );
         }
     }
 
@@ -182,10 +187,6 @@ impl Chat<'_, GatewayConversation> {
             self.close_request(&id);
         }
         self.terminal.set_echo(true);
-    }
-
-    fn is_open(&self, id: &RequestId) -> bool {
-        self.backend.open_requests.contains_key(id)
     }
 
     /// Notes that a request needs no answer. Returns whether it needed one.

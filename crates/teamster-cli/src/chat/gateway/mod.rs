@@ -199,7 +199,8 @@ impl Backend for GatewayConversation {
 
     fn status(chat: &Chat<'_, Self>) -> Status {
         let Conversation { model, permission, .. } = &chat.backend.conversation;
-        let directory = (!chat.directory.as_os_str().is_empty()).then(|| printable!("{}", &*chat.directory));
+        let directory = Some(&chat.directory).filter(|directory| !directory.as_os_str().is_empty());
+        let directory = directory.map(|directory| Printable::exact(&directory.to_string_lossy()));
         let shown = |value: &Option<String>| value.as_deref().map(Printable::exact);
         Status { model: shown(model), permission: shown(permission), directory }
     }
