@@ -2,9 +2,9 @@
 
 use clap::ArgAction;
 
+use super::common::{OUTPUT, PERMISSIONS};
 #[cfg(feature = "serve")]
 use super::joined::GatewayChatArgs;
-use super::common::{OUTPUT, PERMISSIONS};
 use super::session::ConversationArgs;
 use crate::input::Keys;
 

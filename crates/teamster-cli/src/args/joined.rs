@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use uuid::Uuid;
 
-use super::{ChatArgs, Permission};
+use super::{CommonArgs, Permission};
 use crate::client::ServerArgs;
 
 /// The id of the option that joins a conversation.
@@ -91,9 +91,14 @@ pub(super) fn with_exclusions(command: Command) -> Command {
 ///
 /// # Errors
 /// An option of a new conversation is used with an existing one.
-pub(super) fn note(args: &mut ChatArgs, matches: &ArgMatches, definition: &mut Command) -> Result<(), clap::Error> {
+pub(super) fn note(
+    gateway: &mut GatewayChatArgs,
+    common: &CommonArgs,
+    matches: &ArgMatches,
+    definition: &mut Command,
+) -> Result<(), clap::Error> {
     let is_typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let joined = match args.gateway.conversation {
+    let joined = match gateway.conversation {
         None => return Ok(()),
         Some(ConversationName::Existing(id)) => {
             if let Some(option) = OF_NEW.into_iter().find(|id| is_typed(id)) {
@@ -102,16 +107,13 @@ pub(super) fn note(args: &mut ChatArgs, matches: &ArgMatches, definition: &mut C
             }
             JoinedConversation::Existing(id)
         }
-        Some(ConversationName::New) => {
-            let common = &args.conversation.common;
-            JoinedConversation::New(NewConversationArgs {
-                agent: is_typed("agent").then(|| common.agent.clone()),
-                model: common.model.clone().filter(|_| is_typed("model")),
-                permission: is_typed("permission").then_some(common.permission),
-                cwd: common.cwd.clone().filter(|_| is_typed("cwd")),
-            })
-        }
+        Some(ConversationName::New) => JoinedConversation::New(NewConversationArgs {
+            agent: is_typed("agent").then(|| common.agent.clone()),
+            model: common.model.clone().filter(|_| is_typed("model")),
+            permission: is_typed("permission").then_some(common.permission),
+            cwd: common.cwd.clone().filter(|_| is_typed("cwd")),
+        }),
     };
-    args.gateway.joined = Some(joined);
+    gateway.joined = Some(joined);
     Ok(())
 }

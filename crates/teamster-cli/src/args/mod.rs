@@ -116,7 +116,8 @@ pub(crate) fn parse(
     if let Command::Chat(args) = &mut cli.command
         && let Some(matches) = matches.subcommand_matches("chat")
     {
-        joined::note(args, matches, &mut command()).map_err(Refusal::Usage)?;
+        let ChatArgs { gateway, conversation, .. } = &mut **args;
+        joined::note(gateway, &conversation.common, matches, &mut command()).map_err(Refusal::Usage)?;
     }
     if let Command::Doctor(args) = &mut cli.command {
         args.agent_origin = agent_origin;

@@ -1,11 +1,8 @@
 //! Executes the actions of the input box.
 
-use std::sync::Arc;
-
-use teamster::Sent;
-
+use super::backend::{Activity, Backend};
 use super::command::{self, Line};
-use super::completion;
+use super::completion::Candidates;
 use super::state::{Chat, End, TaskResult};
 use crate::input::{Action, CompletionRequest, Subject};
 use crate::printable::{Printable, printable};
@@ -18,7 +15,7 @@ impl<B: Backend> Chat<'_, B> {
             Action::SendWaiting => self.input.waiting.release(),
             // The request was answered or withdrawn.
             Action::Answer(text) => self.input.append(&text),
-            Action::Stop if self.backend.activity() == Activity::Stopping => {
+            Action::Stop if self.backend.activity() == Activity::Stopping && !B::IS_SHARED => {
                 self.notify("the agent was asked to stop; Ctrl-C kills it");
             }
             Action::Stop => _ = B::stop(self),
@@ -97,7 +94,8 @@ impl<B: Backend> Chat<'_, B> {
     }
 
     fn complete(&mut self, request: CompletionRequest) {
-        let candidates = Candidates { commands: B::COMMANDS, agents: self.backend.agents(), directory: self.files.clone() };
+        let candidates =
+            Candidates { commands: B::COMMANDS, agents: self.backend.agents(), directory: self.files.clone() };
         if matches!(&request.subject, Subject::Command) {
             let found = candidates.of(&request);
             return self.input.complete(&request, found);

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::backend::{Activity, Backend, Phase};
 use super::state::{Chat, End, Occurrence};
 use crate::input::Action;
 use crate::printable::{Printable, printable};

@@ -237,6 +237,10 @@ mod tests {
                 matches!(&parsed, Line::Invalid(message) if message.as_str().starts_with("unknown command"));
             assert!(!is_unknown, "{}: {parsed:?}", command.name);
         }
-        assert!(help(COMMANDS, STOP_KEYS, true).as_str().lines().all(|line| line.chars().count() < 80), "{}", help(COMMANDS, STOP_KEYS, true));
+        assert!(
+            help(COMMANDS, STOP_KEYS, true).as_str().lines().all(|line| line.chars().count() < 80),
+            "{}",
+            help(COMMANDS, STOP_KEYS, true)
+        );
     }
 }

@@ -30,7 +30,8 @@ impl<B: Backend> Chat<'_, B> {
         let (agent, directory) = (self.backend.agent().to_owned(), self.directory.clone());
         let Size { columns, rows } = Size::of_stdout();
         let directory = Some(&*directory).filter(|_| !B::IS_SHARED);
-        let prompt = Prompt { agent: &agent, request, directory, always: always.as_ref(), can_skip: B::IS_SHARED, rows };
+        let prompt =
+            Prompt { agent: &agent, request, directory, always: always.as_ref(), can_skip: B::IS_SHARED, rows };
         let mut show_all = false;
         let reply = loop {
             let FormattedRequest { text, .. } = prompt.format(show_all, columns);

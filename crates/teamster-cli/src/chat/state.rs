@@ -8,7 +8,6 @@ use teamster::event::{PermissionRequest, Question, RequestId};
 use tokio::task::JoinSet;
 use tokio::time::Interval;
 
-use super::backend::Backend;
 use super::history::HistoryFile;
 use super::page::Page;
 use super::record::Record;
@@ -32,7 +31,8 @@ pub(super) enum End {
 }
 
 /// A chat.
-pub(super) struct Chat<'a, B: Backend> {
+pub(super) struct Chat<'a, B> {
+    /// Where the events come from, and where the input goes.
     pub(super) backend: B,
     /// The agent's working directory. Empty if it is not known.
     pub(super) directory: PathBuf,

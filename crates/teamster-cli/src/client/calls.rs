@@ -165,17 +165,14 @@ impl Connection {
 /// # Errors
 /// The directory cannot be read.
 pub(crate) fn directory_of(path: &Path) -> Result<String, ClientError> {
-    let absolute = path.canonicalize().map_err(|error| {
-        ClientError::Usage(format!("cannot use the directory {}: {error}", path.to_string_lossy()))
-    })?;
+    let absolute = path
+        .canonicalize()
+        .map_err(|error| ClientError::Usage(format!("cannot use the directory {}: {error}", path.to_string_lossy())))?;
     Ok(absolute.to_string_lossy().into_owned())
 }
 
 /// Repeats a call that failed for now, for as long as the patience lasts.
-async fn repeat<T>(
-    patience: Duration,
-    call: impl AsyncFn() -> Result<T, ClientError>,
-) -> Result<T, ClientError> {
+async fn repeat<T>(patience: Duration, call: impl AsyncFn() -> Result<T, ClientError>) -> Result<T, ClientError> {
     let started = Instant::now();
     let mut delay = FIRST_DELAY;
     loop {

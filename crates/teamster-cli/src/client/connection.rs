@@ -1,5 +1,6 @@
 //! Where the gateway is, its token, and calls of its API.
 
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -104,11 +105,18 @@ impl ClientError {
 }
 
 /// A gateway.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Connection {
     client: Client,
     server: Url,
     token: String,
+}
+
+impl fmt::Debug for Connection {
+    /// The token is secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Connection").field("server", &self.server.as_str()).finish_non_exhaustive()
+    }
 }
 
 /// A problem as the API returns it.

@@ -24,7 +24,11 @@ pub(crate) fn describe(event: GatewayEvent) -> Option<Printable> {
         GatewayEvent::TurnInterrupted { .. } => "[the gateway was stopped while the agent worked]".into(),
         GatewayEvent::ConversationRestarted { by } => printable!("[started anew by {}]", Printable::exact(&by)),
         GatewayEvent::MessageSent { channel, text, .. } => {
-            printable!("[the agent has sent a message to {}: {}]", Printable::exact(&channel), Printable::message(&text))
+            printable!(
+                "[the agent has sent a message to {}: {}]",
+                Printable::exact(&channel),
+                Printable::message(&text)
+            )
         }
         GatewayEvent::TurnPaused { until } => printable!("[paused until {}]", Printable::exact(&until)),
         GatewayEvent::TurnResumed => "[the pause has ended]".into(),

@@ -130,7 +130,8 @@ const OF_GATEWAY: [&str; 4] = ["gateway_conversation", "server", "data_dir", "in
 /// Whether the argument is an option that sets something; the hidden ones are the negations of switches.
 fn is_setting(arg: &Arg) -> bool {
     !OF_GATEWAY.contains(&arg.get_id().as_str())
-        && !arg.is_hide_set() && !matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
+        && !arg.is_hide_set()
+        && !matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
 }
 
 fn setting(arg: &Arg, long: &str, command: &'static str) -> Setting {

@@ -7,31 +7,14 @@ use teamster::event::RequestId;
 use teamster::request::Answer;
 use uuid::Uuid;
 
-use super::GatewayConversation;
+use super::conversation::{CallResult, GatewayConversation, Unconfirmed};
 use crate::chat::backend::{Activity, Backend as _};
 use crate::chat::state::Chat;
-use crate::client::{Accepted, ClientError, Conversation, MessageMode, RequestAnswer};
+use crate::client::{Accepted, ClientError, MessageMode, RequestAnswer};
 use crate::printable::{Printable, printable};
 
 /// How long a call is repeated while the gateway cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The result of a call.
-#[derive(Debug)]
-pub(super) enum CallResult {
-    Sent { text: String, key: String, result: Result<Accepted, ClientError> },
-    Aborted { turn: String, result: Result<(), ClientError> },
-    Answered(RequestId, Result<(), ClientError>),
-    /// The conversation was changed; the text names the change.
-    Changed(Printable, Result<Conversation, ClientError>),
-}
-
-/// A message whose acceptance was not confirmed. If it is sent again, its key prevents a second turn.
-#[derive(Clone, Debug)]
-pub(super) struct Unconfirmed {
-    text: String,
-    key: String,
-}
 
 /// Formats an error with its hint.
 fn with_hint(error: &ClientError) -> Printable {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::GatewayConversation;
+use super::conversation::GatewayConversation;
 use crate::chat::command::{Command, Line, name_of};
 use crate::chat::state::Chat;
 use crate::printable::{Printable, printable};
@@ -25,9 +25,8 @@ pub(super) const COMMANDS: &[Command] = &[
 impl Chat<'_, GatewayConversation> {
     /// Executes a command of the conversation, or prints what to do instead.
     pub(super) fn execute_in_conversation(&mut self, line: Line) {
-        let selected = |value: &Option<String>| {
-            value.as_deref().map_or_else(|| "the gateway's default".into(), Printable::exact)
-        };
+        let selected =
+            |value: &Option<String>| value.as_deref().map_or_else(|| "the gateway's default".into(), Printable::exact);
         let conversation = &self.backend.conversation;
         let text = match line {
             Line::Model(Some(model)) => {

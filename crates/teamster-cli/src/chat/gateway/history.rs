@@ -58,7 +58,7 @@ impl History {
         self.last == 0 || self.events.back().is_some_and(|event| event.seq >= self.last)
     }
 
-    /// Returns the events of the last turns. A turn whose start is missing is left out, unless it still runs.
+    /// Returns the events of the last turns. A turn whose start is missing is left out, unless it is the last one or runs.
     pub(super) fn finish(self) -> Shown {
         let mut order: Vec<&str> = Vec::new();
         let (mut started, mut ended) = (HashSet::new(), HashSet::new());
@@ -73,7 +73,8 @@ impl History {
                 _ => {}
             }
         }
-        let is_whole = |turn: &&str| started.contains(turn) || !ended.contains(turn);
+        let last = order.last().copied();
+        let is_whole = |turn: &&str| started.contains(turn) || !ended.contains(turn) || last == Some(*turn);
         let kept: HashSet<String> =
             order.iter().rev().take(TURNS).copied().filter(is_whole).map(str::to_owned).collect();
         let is_cut = self.is_cut || kept.len() < order.len();

@@ -5,7 +5,7 @@ use teamster::event::{AnsweredBy, Done, Event, PermissionAnswered, PermissionDec
 use teamster_gateway::event::{GatewayEvent, TurnEnd};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::GatewayConversation;
+use super::conversation::GatewayConversation;
 use super::history::Shown;
 use super::turns::{RunningTurn, WaitingTurn};
 use crate::chat::state::{Chat, Request};

@@ -1,6 +1,6 @@
 //! A conversation of a gateway as the agent of a chat.
 //!
-//! - [`start`]: finds the conversation, or creates one.
+//! - [`conversation`]: the state; [`start`]: finds the conversation, or creates one.
 //! - [`history`]: the part of the log before the chat; [`log`]: applies each event of the log, once and in order.
 //! - [`turns`]: the turns that wait and the one that runs.
 //! - [`calls`]: messages, answers and aborts that are sent; [`commands`]: the commands.
@@ -10,33 +10,30 @@
 
 mod calls;
 mod commands;
+mod conversation;
 mod history;
 mod log;
 mod start;
 mod turns;
 
-use std::collections::{HashMap, HashSet};
 use std::future::pending;
 use std::io;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use teamster::Registry;
-use teamster::event::{Event, PermissionOptionKind, PermissionRequest, RequestId};
+use teamster::event::{PermissionOptionKind, PermissionRequest, RequestId};
 use teamster::request::Answer;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::JoinSet;
 
-use self::calls::{CallResult, Unconfirmed};
 use self::commands::COMMANDS;
-use self::history::History;
-use self::turns::Turns;
+use self::conversation::{CallResult, GatewayConversation};
 use super::backend::{Activity, Backend, Origin, Phase, Status};
 use super::command::{Command, Line};
 use super::page::Page;
 use super::request::{Always, Prompt};
-use super::state::{Chat, End, Request};
-use crate::client::{self, Change, ClientError, Connection, Conversation, Follower, MessageMode};
+use super::state::{Chat, End};
+use crate::client::{self, Change, ClientError, Conversation, Follower, MessageMode};
 use crate::exit;
 use crate::printable::{Printable, printable};
 use crate::signals::Signals;
@@ -48,35 +45,6 @@ const CONFIRMATION: Duration = Duration::from_millis(1_500);
 
 const DIM: Style = Style::new().dimmed();
 const NOTICE: Style = AnsiColor::Yellow.on_default();
-
-/// A conversation of a gateway.
-#[derive(Debug)]
-struct GatewayConversation {
-    connection: Connection,
-    conversation: Conversation,
-    /// The option that names the gateway, for commands that a person copies. Empty for the default.
-    server_option: Printable,
-    follower: Follower,
-    /// Why the gateway cannot be reached now.
-    lost: Option<Printable>,
-    /// Why the conversation cannot be followed any more.
-    failure: Option<ClientError>,
-    /// The events before the chat, until all of them have arrived.
-    history: Option<History>,
-    /// Whether earlier turns are not shown.
-    is_partial: bool,
-    /// The number of the last event that was applied.
-    last_seq: u64,
-    turns: Turns,
-    /// The requests that nobody has answered.
-    open_requests: HashMap<RequestId, Request>,
-    /// Open requests that were made before the events that are read.
-    earlier_requests: Vec<Event>,
-    /// The requests that were answered here.
-    answered: HashSet<RequestId>,
-    calls: JoinSet<CallResult>,
-    unconfirmed: Option<Unconfirmed>,
-}
 
 /// What arrives from the gateway.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use tokio::task::JoinSet;
 
-use super::GatewayConversation;
+use super::conversation::GatewayConversation;
 use super::history::History;
 use super::turns::Turns;
 use crate::args::{ChatArgs, GatewayChatArgs, JoinedConversation, NewConversationArgs, Permission};
-use crate::chat::Start;
 use crate::chat::history::HistoryFile;
+use crate::chat::start::Start;
 use crate::client::{self, ClientError, Connection, Follower, NewConversation, directory_of};
 use crate::exit;
 use crate::printable::{Printable, printable};

@@ -27,7 +27,8 @@ impl Chat<'_, LocalSession> {
             Line::Resume(Some(id)) => return self.resume(id).await,
             Line::Sessions { all } => self.list_sessions(all),
             Line::Resume(None) => {
-                let id = self.backend.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
+                let id =
+                    self.backend.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
                 self.message(printable!(
                     "this conversation: {}; /resume ID resumes another one, and /sessions lists them",
                     id

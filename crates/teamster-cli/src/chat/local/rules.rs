@@ -24,7 +24,8 @@ impl Chat<'_, LocalSession> {
 
     /// Prints the permission mode and the rules that were allowed.
     pub(super) fn list_permissions(&mut self) {
-        let mode = printable!("mode: {} (/permission MODE changes it)", name_of(self.backend.plan.request.permissions.mode));
+        let mode =
+            printable!("mode: {} (/permission MODE changes it)", name_of(self.backend.plan.request.permissions.mode));
         let rules = self.backend.session.allowed_rules();
         let mut lines = vec![mode];
         if rules.is_empty() {

@@ -46,7 +46,8 @@ impl Chat<'_, LocalSession> {
         self.terminal.set_echo(false);
         self.page.start_turn(Printable::exact(&self.backend.plan.agent));
         let control = run.control();
-        self.backend.turn = Some(Turn { prompt, run, control, is_interrupted: false, has_started: false, has_ended: false });
+        self.backend.turn =
+            Some(Turn { prompt, run, control, is_interrupted: false, has_started: false, has_ended: false });
     }
 
     /// Starts a turn that the agent started by itself. A prompt that the agent does not have yet waits for its end.

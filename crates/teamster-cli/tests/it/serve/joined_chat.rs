@@ -207,9 +207,7 @@ fn leaving_the_chat_leaves_the_turn_running() {
     chat.wait_for("the queued turns continue in the gateway");
     assert_eq!(chat.wait_for_exit(), 0);
     fs::write(go, "").unwrap();
-    until("both turns end", || {
-        gateway.client(&["tail", &id, "--no-follow"]).out.matches("Ready.").count() == 2
-    });
+    until("both turns end", || gateway.client(&["tail", &id, "--no-follow"]).out.matches("Ready.").count() == 2);
     gateway.stop();
 }
 
