@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Method;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use teamster::Event;
@@ -136,13 +136,13 @@ impl Connection {
     ) -> Result<Accepted, ClientError> {
         let path = format!("v1/conversations/{conversation}/messages");
         let body = json!({ "text": text, "mode": mode });
-        repeat(patience, async || self.call(Method::POST, &path, Some(&body), Some(key)).await).await
+        self.post(&path, Some(&body), Some(key), patience).await
     }
 
     /// Requests the end of a turn.
     pub(crate) async fn abort_turn(&self, turn: &str, patience: Duration) -> Result<(), ClientError> {
         let path = format!("v1/turns/{turn}/abort");
-        repeat(patience, async || self.call::<IgnoredAny>(Method::POST, &path, None, None).await).await?;
+        self.post::<IgnoredAny>(&path, None, None, patience).await?;
         Ok(())
     }
 
@@ -155,8 +155,29 @@ impl Connection {
     ) -> Result<(), ClientError> {
         let path = format!("v1/permission-requests/{id}/answer");
         let body = json!(answer);
-        repeat(patience, async || self.call::<IgnoredAny>(Method::POST, &path, Some(&body), None).await).await?;
+        self.post::<IgnoredAny>(&path, Some(&body), None, patience).await?;
         Ok(())
+    }
+
+    /// Calls the API, and repeats a call that failed for now for as long as the patience lasts.
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        let started = Instant::now();
+        let mut delay = FIRST_DELAY;
+        loop {
+            match self.call(Method::POST, path, body, key).await {
+                Err(error) if error.is_transient() && started.elapsed() + delay <= patience => {
+                    sleep(delay).await;
+                    delay = (delay * 2).min(LAST_DELAY);
+                }
+                other => return other,
+            }
+        }
     }
 }
 
@@ -169,21 +190,6 @@ pub(crate) fn directory_of(path: &Path) -> Result<String, ClientError> {
         .canonicalize()
         .map_err(|error| ClientError::Usage(format!("cannot use the directory {}: {error}", path.to_string_lossy())))?;
     Ok(absolute.to_string_lossy().into_owned())
-}
-
-/// Repeats a call that failed for now, for as long as the patience lasts.
-async fn repeat<T>(patience: Duration, call: impl AsyncFn() -> Result<T, ClientError>) -> Result<T, ClientError> {
-    let started = Instant::now();
-    let mut delay = FIRST_DELAY;
-    loop {
-        match call().await {
-            Err(error) if error.is_transient() && started.elapsed() + delay <= patience => {
-                sleep(delay).await;
-                delay = (delay * 2).min(LAST_DELAY);
-            }
-            other => return other,
-        }
-    }
 }
 
 #[cfg(test)]
