@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use uuid::Uuid;
 
 use super::{CommonArgs, Permission};
@@ -83,7 +83,9 @@ pub(super) fn with_exclusions(command: Command) -> Command {
     let ids: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
     let excluded = ids.into_iter().filter(|id| !is_compatible(id));
     let command = command.mut_arg(CONVERSATION, |arg| arg.conflicts_with_all(excluded));
-    SERVER.into_iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.requires(CONVERSATION)))
+    // The short help has no room for them.
+    let needs_conversation = |arg: Arg| arg.requires(CONVERSATION).hide_short_help(true);
+    SERVER.into_iter().fold(command, |command, id| command.mut_arg(id, needs_conversation))
 }
 
 /// Notes which conversation a chat joins. Values of the configuration are those of runs on this machine, so only the command

@@ -125,7 +125,7 @@ pub(crate) fn settings(definition: &clap::Command) -> Vec<Setting> {
 }
 
 /// The options that select a gateway and its conversation. They are no settings of a run.
-const OF_GATEWAY: [&str; 4] = ["gateway_conversation", "server", "data_dir", "insecure"];
+pub(super) const OF_GATEWAY: [&str; 4] = ["gateway_conversation", "server", "data_dir", "insecure"];
 
 /// Whether the argument is an option that sets something; the hidden ones are the negations of switches.
 fn is_setting(arg: &Arg) -> bool {

@@ -284,7 +284,7 @@ fn token(gateway: &Gateway<'_>, scope: &str) -> String {
 }
 
 #[test]
-fn a_token_without_the_right_reads_along_and_is_told_which_scope_it_lacks() {
+fn a_token_that_may_only_read_follows_the_chat_and_its_message_is_refused_with_the_missing_scope() {
     let home = Home::new("{ say = 'You said: {prompt}' }", "");
     let gateway = home.serve();
     let (mut chat, id) = gateway.new_chat();
@@ -296,7 +296,7 @@ fn a_token_without_the_right_reads_along_and_is_told_which_scope_it_lacks() {
     chat.press("Hello\r");
     guest.wait_for("You said: Hello");
     guest.press("May I?\r");
-    guest.wait_for("not sent: the token does not have the scope send");
+    guest.wait_for("not sent: the token must not change anything");
     guest.press(QUIT);
     guest.wait_for("not sent: May I?");
     assert_eq!(guest.wait_for_exit(), 0);
