@@ -259,7 +259,7 @@ fn what_does_not_work_in_a_gateway_names_what_does() {
         ("/permission", "mode: the gateway's default"),
         ("/permission read-only", "read-only from the next turn on"),
         ("/model tiny", "the model tiny from the next turn on"),
-        ("/agent nobody", "nobody"),
+        ("/agent nobody", "there is no agent"),
         ("/help", "/quit"),
     ] {
         chat.press(&format!("{command}\r"));
