@@ -122,7 +122,7 @@ impl Connection {
         self.call(Method::PATCH, &format!("v1/conversations/{id}"), Some(change), None).await
     }
 
-    /// Sends a message until the gateway has confirmed it, or for as long as the patience lasts. The idempotency key prevents
+    /// Sends a message until the gateway has confirmed it, or until its time limit. The idempotency key prevents
     /// a second turn.
     ///
     /// # Errors
@@ -132,17 +132,17 @@ impl Connection {
         conversation: &str,
         (text, mode): (&str, MessageMode),
         key: &str,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Accepted, ClientError> {
         let path = format!("v1/conversations/{conversation}/messages");
         let body = json!({ "text": text, "mode": mode });
-        self.post(&path, Some(&body), Some(key), patience).await
+        self.post(&path, Some(&body), Some(key), time_limit).await
     }
 
     /// Requests the end of a turn.
-    pub(crate) async fn abort_turn(&self, turn: &str, patience: Duration) -> Result<(), ClientError> {
+    pub(crate) async fn abort_turn(&self, turn: &str, time_limit: Duration) -> Result<(), ClientError> {
         let path = format!("v1/turns/{turn}/abort");
-        self.post::<IgnoredAny>(&path, None, None, patience).await?;
+        self.post::<IgnoredAny>(&path, None, None, time_limit).await?;
         Ok(())
     }
 
@@ -151,27 +151,27 @@ impl Connection {
         &self,
         id: &str,
         answer: &RequestAnswer,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<(), ClientError> {
         let path = format!("v1/permission-requests/{id}/answer");
         let body = json!(answer);
-        self.post::<IgnoredAny>(&path, Some(&body), None, patience).await?;
+        self.post::<IgnoredAny>(&path, Some(&body), None, time_limit).await?;
         Ok(())
     }
 
-    /// Calls the API, and repeats a call that failed for now for as long as the patience lasts.
+    /// Calls the API, and repeats a call that failed for now until its time limit.
     async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: Option<&Value>,
         key: Option<&str>,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<T, ClientError> {
         let started = Instant::now();
         let mut delay = FIRST_DELAY;
         loop {
             match self.call(Method::POST, path, body, key).await {
-                Err(error) if error.is_transient() && started.elapsed() + delay <= patience => {
+                Err(error) if error.is_transient() && started.elapsed() + delay <= time_limit => {
                     sleep(delay).await;
                     delay = (delay * 2).min(LAST_DELAY);
                 }

@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::connection::{ClientError, Connection};
 
-/// How long a stream may be silent. The gateway writes a comment every 10 seconds, or as it is configured.
+/// How long a stream may be silent. The gateway writes a comment at a configured interval, 10 seconds by default.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How long a lost gateway is called again.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long the client tries to reach a lost gateway again.
+const RECONNECT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The first delay before a further attempt. It doubles up to the last.
 const FIRST_DELAY: Duration = Duration::from_millis(250);
@@ -72,7 +72,7 @@ pub(crate) enum Change {
 
 /// How long a lost gateway is called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum ReconnectLimit {
     /// Two minutes.
     Limited,
     /// Until the caller gives up.
@@ -84,7 +84,7 @@ pub(super) struct Events {
     connection: Connection,
     conversation: String,
     last: u64,
-    patience: Patience,
+    reconnect: ReconnectLimit,
     frames: Option<Frames>,
     delay: Duration,
     /// When the gateway was lost.
@@ -99,7 +99,7 @@ impl Events {
             connection: connection.clone(),
             conversation: conversation.to_owned(),
             last: after,
-            patience: Patience::Limited,
+            reconnect: ReconnectLimit::Limited,
             frames: None,
             delay: FIRST_DELAY,
             lost: None,
@@ -107,8 +107,8 @@ impl Events {
         }
     }
 
-    pub(super) fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub(super) fn with_reconnect(self, reconnect: ReconnectLimit) -> Self {
+        Self { reconnect, ..self }
     }
 
     /// Returns the number of the last event.
@@ -131,7 +131,7 @@ impl Events {
     /// Returns the next event, or a change of the connection. Cancel-safe, but a cancelled pause starts again.
     ///
     /// # Errors
-    /// The gateway refuses the stream, or cannot be reached for as long as the patience lasts.
+    /// The gateway refuses the stream, or cannot be reached until its time limit.
     pub(super) async fn next_change(&mut self) -> Result<Change, ClientError> {
         loop {
             let Some(frames) = &mut self.frames else {
@@ -179,7 +179,7 @@ impl Events {
             Err(error) if error.is_transient() => {
                 let is_first = self.lost.is_none();
                 let lost = *self.lost.get_or_insert_with(Instant::now);
-                if self.patience == Patience::Limited && lost.elapsed() > PATIENCE {
+                if self.reconnect == ReconnectLimit::Limited && lost.elapsed() > RECONNECT_TIMEOUT {
                     return Err(error);
                 }
                 Ok(is_first.then_some(Change::Lost(error)))

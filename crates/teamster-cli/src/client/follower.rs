@@ -4,7 +4,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::connection::{ClientError, Connection};
-use super::events::{Change, Events, Patience};
+use super::events::{Change, Events, ReconnectLimit};
 
 /// The number of changes that wait for the reader. The gateway keeps the others.
 const WAITING_CHANGES: usize = 64;
@@ -21,7 +21,7 @@ impl Follower {
     /// Starts to read the events after a number.
     pub(crate) fn start(connection: &Connection, conversation: &str, after: u64) -> Self {
         let (sender, changes) = mpsc::channel(WAITING_CHANGES);
-        let mut events = Events::new(connection, conversation, after).with_patience(Patience::Unlimited);
+        let mut events = Events::new(connection, conversation, after).with_reconnect(ReconnectLimit::Unlimited);
         let mut task = JoinSet::new();
         task.spawn(async move {
             loop {

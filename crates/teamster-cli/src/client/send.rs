@@ -21,7 +21,7 @@ use crate::render::write_notice;
 /// Send a message to a gateway and show the answer
 ///
 /// The message is durable when the gateway has accepted it. If the gateway restarts, the command waits for it and shows
-/// the rest of the answer. Without --conversation a new conversation is created.
+/// the rest of the answer. Without --conversation the command creates a conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct SendArgs {
@@ -40,15 +40,15 @@ pub(crate) struct SendArgs {
     #[arg(short, long, value_name = "NAME", conflicts_with = "conversation")]
     model: Option<String>,
 
-    /// What the agent may do in the new conversation
+    /// Set what the agent may do in the new conversation
     #[arg(long, value_name = "MODE", conflicts_with = "conversation")]
     permission: Option<Permission>,
 
-    /// The working directory of the new conversation
+    /// Use this working directory in the new conversation
     #[arg(short = 'C', long = "cwd", value_name = "DIR", conflicts_with = "conversation", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
 
-    /// Put it into the running turn, if the agent can take it
+    /// Send it into the running turn, if the agent can accept it
     #[arg(long)]
     steer: bool,
 
@@ -74,7 +74,7 @@ Examples:
   git diff | teamster send --output json -";
 
 /// How long the acceptance of a message is requested. The key makes repetitions safe.
-const PATIENCE: Duration = Duration::from_secs(8);
+const SEND_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub(super) async fn run(args: SendArgs, connection: &Connection) -> Result<u8, ClientError> {
     let text = match args.text.as_deref() {
@@ -90,7 +90,7 @@ pub(super) async fn run(args: SendArgs, connection: &Connection) -> Result<u8, C
     };
     let mode = if args.steer { MessageMode::Steer } else { MessageMode::Queue };
     let key = Uuid::new_v4().to_string();
-    let accepted = connection.send_message(&conversation.id, (&text, mode), &key, PATIENCE).await?;
+    let accepted = connection.send_message(&conversation.id, (&text, mode), &key, SEND_TIMEOUT).await?;
     if args.no_wait {
         return ids(&conversation.id, &accepted, args.output);
     }

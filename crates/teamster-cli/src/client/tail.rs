@@ -14,8 +14,8 @@ use crate::render::Output;
 
 /// Follow a conversation of a gateway
 ///
-/// Shows the messages and the answers of a conversation, first those of its log, then new ones as they happen. A lost
-/// connection is opened again after the last event.
+/// The command shows the messages and answers in the log of a conversation, then new ones as they happen. After a lost
+/// connection, it continues after the last event.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailArgs {
     /// The conversation

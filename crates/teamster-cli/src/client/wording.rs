@@ -15,7 +15,7 @@ pub(crate) fn describe(event: GatewayEvent) -> Option<Printable> {
         GatewayEvent::TurnEdited { text } => printable!("> changed to: {}", Printable::message(&text)),
         GatewayEvent::TurnRetrying { attempt, delay_ms, code } => {
             printable!(
-                "[attempt {} failed ({}); the next in {} s]",
+                "[attempt {} failed ({}); the next one starts in {} s]",
                 attempt,
                 Printable::exact(&code),
                 delay_ms.div_ceil(1000)

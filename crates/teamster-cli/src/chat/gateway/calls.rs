@@ -14,7 +14,7 @@ use crate::client::{Accepted, ClientError, MessageMode, RequestAnswer};
 use crate::printable::{Printable, printable};
 
 /// How long a call is repeated while the gateway cannot be reached.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Formats an error with its hint.
 fn with_hint(error: &ClientError) -> Printable {
@@ -32,7 +32,7 @@ impl Chat<'_, GatewayConversation> {
         self.backend.turns.begin_sending(&text);
         let (connection, id) = (self.backend.connection.clone(), self.backend.conversation.id.clone());
         self.backend.calls.spawn(async move {
-            let result = connection.send_message(&id, (&text, mode), &key, PATIENCE).await;
+            let result = connection.send_message(&id, (&text, mode), &key, CALL_TIMEOUT).await;
             CallResult::Sent { text, key, result }
         });
     }
@@ -46,7 +46,7 @@ impl Chat<'_, GatewayConversation> {
         }
         let (connection, turn) = (self.backend.connection.clone(), running.id.clone());
         self.backend.calls.spawn(async move {
-            let result = connection.abort_turn(&turn, PATIENCE).await;
+            let result = connection.abort_turn(&turn, CALL_TIMEOUT).await;
             CallResult::Aborted { turn, result }
         });
         self.input.waiting.hold();
@@ -73,7 +73,7 @@ impl Chat<'_, GatewayConversation> {
         self.backend.answered.insert(request.clone());
         let (connection, id) = (self.backend.connection.clone(), request.clone());
         self.backend.calls.spawn(async move {
-            let result = connection.answer_request(id.as_str(), &answer, PATIENCE).await;
+            let result = connection.answer_request(id.as_str(), &answer, CALL_TIMEOUT).await;
             CallResult::Answered(id, result)
         });
     }
