@@ -48,7 +48,6 @@ pub(crate) fn describe(event: GatewayEvent) -> Option<Printable> {
         GatewayEvent::HookFailed { hook, reason } => {
             printable!("[the hook {} failed: {}]", Printable::exact(&hook), Printable::message(&reason))
         }
-        GatewayEvent::Notice { text } => printable!("[{}]", Printable::message(&text)),
         _ => return None,
     })
 }
