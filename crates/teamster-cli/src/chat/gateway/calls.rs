@@ -68,7 +68,7 @@ impl Chat<'_, GatewayConversation> {
             Answer::Choose(choices) => RequestAnswer::Allow { answers: Some(choices) },
             Answer::Allow { .. } => RequestAnswer::Allow { answers: None },
             Answer::Deny { message } => RequestAnswer::Deny { message },
-            _ => RequestAnswer::Deny { message: None },
+            Answer::Option { .. } => RequestAnswer::Deny { message: None },
         };
         self.backend.answered.insert(request.clone());
         let (connection, id) = (self.backend.connection.clone(), request.clone());

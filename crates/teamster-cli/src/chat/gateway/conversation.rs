@@ -30,7 +30,7 @@ pub(super) struct GatewayConversation {
     /// The number of the last event that was applied.
     pub(super) last_seq: u64,
     pub(super) turns: Turns,
-    /// The requests that nobody has answered.
+    /// The requests without an answer.
     pub(super) open_requests: HashMap<RequestId, Request>,
     /// Open requests that were made before the events that are read.
     pub(super) earlier_requests: Vec<Event>,

@@ -213,7 +213,7 @@ impl Chat<'_, GatewayConversation> {
                 "allow" => "allowed".into(),
                 "allow_always" => "allowed for the agent's session".into(),
                 "deny" => "denied".into(),
-                "timed_out" => "denied: nobody answered in time".into(),
+                "timed_out" => "denied: no answer came in time".into(),
                 "worker_lost" | "turn_ended" => "closed: its turn has ended".into(),
                 other => Printable::exact(other),
             };

@@ -130,7 +130,7 @@ fn a_permission_request_is_answered_on_the_terminal_and_shown_in_the_other_one()
     for terminal in [&chat, &other] {
         terminal.wait_for("Finished.");
     }
-    // The prompt of the other terminal is closed, and says by whom.
+    // The prompt of the other terminal is closed, and the text names the caller.
     other.wait_for("allowed by ");
     other.wait_until("the prompt is closed", |screen| !screen.contains("allow? "));
     leave(chat);
@@ -259,7 +259,7 @@ fn what_does_not_work_in_a_gateway_names_what_does() {
         ("/permission", "mode: the gateway's default"),
         ("/permission read-only", "read-only from the next turn on"),
         ("/model tiny", "the model tiny from the next turn on"),
-        ("/agent nobody", "there is no agent"),
+        ("/agent unknown", "there is no agent"),
         ("/help", "/quit"),
     ] {
         chat.press(&format!("{command}\r"));
