@@ -1,0 +1,76 @@
+//! Markdown as a text with entities, <https://core.telegram.org/bots/api#messageentity>.
+//!
+//! Entities need no escaping, and the length of the text is what the service counts. Mentions are neutralized: a text of an agent
+//! notifies nobody. What Telegram cannot show, such as a table or HTML, is shown as it is written.
+
+mod entities;
+mod render;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub(crate) use self::entities::{Entity, EntityKind};
+
+/// The longest text of a message, in UTF-16 units without markup.
+pub(crate) const MAX_TEXT: usize = 4_096;
+
+/// The longest caption of a file.
+pub(crate) const MAX_CAPTION: usize = 1_024;
+
+/// What a text without visible characters is shown as. The service refuses an empty one.
+const EMPTY: &str = "…";
+
+/// A text and its formatting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Formatted {
+    /// The text.
+    pub(crate) text: String,
+    /// The formatting: sorted, nested properly, within the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) entities: Vec<Entity>,
+}
+
+/// Returns Markdown as a text of at most `max` UTF-16 units. Markdown whose text is longer than its source, and does not fit, is
+/// shown as it is written. Only a source that does not fit is cut.
+pub(crate) fn format(markdown: &str, max: usize) -> Formatted {
+    let rendered = render::render(markdown);
+    if rendered.text.trim().is_empty() {
+        return Formatted { text: EMPTY.to_owned(), entities: Vec::new() };
+    }
+    if utf16_length(&rendered.text) <= max {
+        return rendered;
+    }
+    Formatted { text: plain(markdown, max), entities: Vec::new() }
+}
+
+/// Returns the source without mentions, of the same length or cut.
+fn plain(markdown: &str, max: usize) -> String {
+    let mut text = String::with_capacity(markdown.len());
+    let mut length = 0;
+    let is_whole = utf16_length(markdown) <= max;
+    let limit = if is_whole { max } else { max.saturating_sub(1) };
+    for character in markdown.trim().chars().filter(|character| is_shown(*character)) {
+        // The sign of full width has the same length and makes no mention.
+        let character = if character == '@' { '＠' } else { character };
+        length += character.len_utf16();
+        if length > limit {
+            break;
+        }
+        text.push(character);
+    }
+    if !is_whole {
+        text.push('…');
+    }
+    text
+}
+
+/// Returns whether a character is sent. The service removes or replaces the others.
+fn is_shown(character: char) -> bool {
+    !character.is_control() || matches!(character, '\n' | '\t')
+}
+
+/// Returns the length as the service counts it.
+pub(crate) fn utf16_length(text: &str) -> usize {
+    text.encode_utf16().count()
+}
