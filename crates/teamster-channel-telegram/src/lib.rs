@@ -7,7 +7,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `config` | [`TelegramConfig`] and the bot's token |
-//! | `channel` | [`TelegramChannel`], the implementation of [`Channel`](teamster_channel::Channel) |
+//! | `service` | [`TelegramChannel`]: its state, and what it checks |
+//! | `channel` | the implementation of [`Channel`](teamster_channel::Channel) |
 //! | `api` | calls of the Bot API, and what its errors mean |
 //! | `types` | the objects of the Bot API that are used |
 //! | `mapping`, `groups` | what an update means; which updates are one message |
@@ -29,8 +30,9 @@ mod limits;
 mod mapping;
 mod receive;
 mod send;
+mod service;
 mod text;
 mod types;
 
-pub use channel::TelegramChannel;
 pub use config::{ConfigError, Groups, TelegramConfig, Token};
+pub use service::TelegramChannel;

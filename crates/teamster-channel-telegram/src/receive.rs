@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aliases::Aliases;
 use crate::api::{Api, CALL_TIMEOUT, CallError};
-use crate::channel::{HAS_WEBHOOK, TelegramChannel, channel_error};
+use crate::service::{HAS_WEBHOOK, TelegramChannel, channel_error};
 use crate::config::Groups;
 use crate::groups::{continues, group, may_continue};
 use crate::types::{Bot, UPDATE_KINDS, Update};
@@ -98,8 +98,10 @@ pub(crate) async fn receive(
         let Some(polled) = receiver.poll(POLL).await else { break };
         match polled {
             Ok(updates) => {
-                (receiver.failures, receiver.conflicts) = (0, 0);
-                if !updates.is_empty() {
+                receiver.conflicts = 0;
+                if updates.is_empty() {
+                    receiver.failures = 0;
+                } else {
                     receiver.last_update = Instant::now();
                     receiver.take(updates).await;
                 }

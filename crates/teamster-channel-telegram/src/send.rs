@@ -8,7 +8,7 @@ use serde_json::Value;
 use teamster_channel::{Address, Content, Delivered, File, Operation, Outgoing, RateScope, SendError, SendOutcome};
 
 use crate::api::CallError;
-use crate::channel::TelegramChannel;
+use crate::service::TelegramChannel;
 use crate::text::{Entity, Formatted, MAX_CAPTION, MAX_TEXT, format};
 use crate::types::{InlineButton, InlineKeyboard, SentMessage};
 
