@@ -129,6 +129,11 @@ impl TelegramServer {
         self.shared.change(World::repeat_updates);
     }
 
+    /// Sends an update of any form, such as one that the documentation does not have.
+    pub fn raw_update(&self, kind: &str, content: Value) {
+        self.shared.change(|world| world.add_update(kind, content));
+    }
+
     /// Makes the next `times` calls of a method fail. The method `file` is a download.
     pub fn fail(&self, method: &str, fault: Fault, times: u32) {
         self.shared.change(|world| world.faults.add(method, fault, times));
