@@ -86,6 +86,6 @@ impl Receiver<'_> {
 }
 
 fn too_large(size: Option<u64>, max: u64) -> String {
-    let size = size.map(|size| format!(" {size} bytes")).unwrap_or_else(|| " more bytes than allowed".to_owned());
+    let size = size.map_or_else(|| " more bytes than allowed".to_owned(), |size| format!(" {size} bytes"));
     format!("The files of this message have{size}; the limit is {max}. The agent did not get the message.")
 }

@@ -3,14 +3,14 @@
 //! Entities need no escaping, and the length of the text is what the service counts. Mentions are neutralized: a text of an agent
 //! notifies nobody. What Telegram cannot show, such as a table or HTML, is shown as it is written.
 
-mod entities;
+mod formatted;
 mod render;
 #[cfg(test)]
 mod tests;
+mod writer;
 
-use serde::Serialize;
-
-pub(crate) use self::entities::{Entity, EntityKind};
+pub(crate) use self::formatted::{Entity, Formatted, utf16_length};
+use self::formatted::is_shown;
 
 /// The longest text of a message, in UTF-16 units without markup.
 pub(crate) const MAX_TEXT: usize = 4_096;
@@ -20,16 +20,6 @@ pub(crate) const MAX_CAPTION: usize = 1_024;
 
 /// What a text without visible characters is shown as. The service refuses an empty one.
 const EMPTY: &str = "…";
-
-/// A text and its formatting.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Formatted {
-    /// The text.
-    pub(crate) text: String,
-    /// The formatting: sorted, nested properly, within the text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) entities: Vec<Entity>,
-}
 
 /// Returns Markdown as a text of at most `max` UTF-16 units. Markdown whose text is longer than its source, and does not fit, is
 /// shown as it is written. Only a source that does not fit is cut.
@@ -63,14 +53,4 @@ fn plain(markdown: &str, max: usize) -> String {
         text.push('…');
     }
     text
-}
-
-/// Returns whether a character is sent. The service removes or replaces the others.
-fn is_shown(character: char) -> bool {
-    !character.is_control() || matches!(character, '\n' | '\t')
-}
-
-/// Returns the length as the service counts it.
-pub(crate) fn utf16_length(text: &str) -> usize {
-    text.encode_utf16().count()
 }

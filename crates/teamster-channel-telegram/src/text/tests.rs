@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::formatted::EntityKind;
 use super::*;
 
 /// Returns the ranges as `kind:text`.

@@ -2,6 +2,8 @@
 
 mod lacks;
 mod secrets;
+#[cfg(feature = "telegram")]
+mod telegram;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,53 +1,12 @@
 //! A growing text, and the entities that are open in it.
 
-use serde::Serialize;
-
-use super::{Formatted, is_shown};
+use super::formatted::{Entity, EntityKind, Formatted, is_shown, utf16_length};
 
 /// The largest number of entities of a message. The service ignores those beyond it.
 const MAX_ENTITIES: usize = 100;
 
 /// What a mention is broken with: it is invisible, and keeps the words together.
 const WORD_JOINER: char = '\u{2060}';
-
-/// A formatted range. Offset and length are in UTF-16 units.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Entity {
-    #[serde(flatten)]
-    pub(crate) kind: EntityKind,
-    pub(crate) offset: usize,
-    pub(crate) length: usize,
-}
-
-/// How a range is shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum EntityKind {
-    Bold,
-    Italic,
-    Strikethrough,
-    Blockquote,
-    Code,
-    Pre {
-        #[serde(skip_serializing_if = "String::is_empty")]
-        language: String,
-    },
-    TextLink {
-        url: String,
-    },
-}
-
-impl EntityKind {
-    /// Returns whether the range can contain no other one.
-    const fn is_code(&self) -> bool {
-        matches!(self, Self::Code | Self::Pre { .. })
-    }
-
-    /// Returns whether the range must not contain code.
-    const fn excludes_code(&self) -> bool {
-        matches!(self, Self::Bold | Self::Italic | Self::Strikethrough)
-    }
-}
 
 /// An entity that is not closed.
 struct Open {
@@ -146,7 +105,7 @@ impl Writer {
         }
         let trimmed = self.text.trim_end().len();
         self.text.truncate(trimmed);
-        let end = super::utf16_length(&self.text);
+        let end = utf16_length(&self.text);
         let mut entities = self.entities;
         for entity in &mut entities {
             entity.length = entity.length.min(end.saturating_sub(entity.offset));
