@@ -75,9 +75,7 @@ impl CallError {
     /// Returns whether the service refuses the call, and says this. The comparison ignores case.
     pub(crate) fn says(&self, text: &str) -> bool {
         match self {
-            Self::Refused { description, .. } => {
-                description.to_ascii_lowercase().contains(&text.to_ascii_lowercase())
-            }
+            Self::Refused { description, .. } => description.to_ascii_lowercase().contains(&text.to_ascii_lowercase()),
             _ => false,
         }
     }
@@ -163,7 +161,8 @@ impl Api {
     fn url_of(&self, first: &[&str], path: &str) -> Result<Url, CallError> {
         let mut url = self.url.clone();
         let segments = url.path_segments_mut();
-        let mut segments = segments.map_err(|()| CallError::NotSent("the URL of the Bot API has no path".to_owned()))?;
+        let mut segments =
+            segments.map_err(|()| CallError::NotSent("the URL of the Bot API has no path".to_owned()))?;
         // A segment that is `..` is dropped by the URL parser.
         segments.pop_if_empty().extend(first).extend(path.split('/').filter(|part| !part.is_empty()));
         drop(segments);

@@ -14,9 +14,10 @@ const MAX_PARTS: usize = 50;
 
 /// Returns whether more updates of the same message may follow.
 pub(crate) fn may_continue(updates: &[Update]) -> bool {
-    updates.iter().filter_map(|update| update.message.as_ref()).any(|message| {
-        message.media_group_id.is_some() || is_long_text(message)
-    })
+    updates
+        .iter()
+        .filter_map(|update| update.message.as_ref())
+        .any(|message| message.media_group_id.is_some() || is_long_text(message))
 }
 
 /// Groups updates, in the order of their first ones. The updates of a group are one message.
@@ -34,7 +35,8 @@ pub(crate) fn group(updates: Vec<Update>) -> Vec<Vec<Update>> {
 
 /// Returns whether an update belongs to the message of these ones.
 pub(crate) fn continues(group: &[Update], update: &Update) -> bool {
-    let (Some(last), Some(next)) = (group.last().and_then(|last| last.message.as_ref()), update.message.as_ref()) else {
+    let (Some(last), Some(next)) = (group.last().and_then(|last| last.message.as_ref()), update.message.as_ref())
+    else {
         return false;
     };
     let sender = |message: &Message| message.from.as_ref().map(|user| user.id);
@@ -62,7 +64,8 @@ mod tests {
     use crate::types::Chat;
 
     fn update(id: i64, change: impl FnOnce(&mut Message)) -> Update {
-        let mut message = Message { message_id: id, date: 100, chat: Chat { id: 1, ..Chat::default() }, ..Message::default() };
+        let mut message =
+            Message { message_id: id, date: 100, chat: Chat { id: 1, ..Chat::default() }, ..Message::default() };
         change(&mut message);
         Update { update_id: id, message: Some(message), ..Update::default() }
     }

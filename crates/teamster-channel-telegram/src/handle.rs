@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use teamster_channel::{
-    Author, COMMANDS, ChatCommand, Edit, InboxError, Message, PromptAnswer, PromptDecision, Receipt, render, split,
-    TextLimit, TextUnit,
+    Author, COMMANDS, ChatCommand, Edit, InboxError, Message, PromptAnswer, PromptDecision, Receipt, TextLimit,
+    TextUnit, render, split,
 };
 
 use crate::api::CALL_TIMEOUT;
@@ -161,7 +161,8 @@ impl Receiver<'_> {
 
 /// Returns the first text of a bot. It has what an operator needs for a rule.
 fn help(author: &Author, place: &Place) -> String {
-    let commands: Vec<_> = COMMANDS.iter().map(|command| format!("- /{}: {}", command.name, command.description)).collect();
+    let commands: Vec<_> =
+        COMMANDS.iter().map(|command| format!("- /{}: {}", command.name, command.description)).collect();
     format!(
         "Write a message, and an agent answers it, if the operator of this gateway lets you.\n\n{}\n\nFor the operator: your \
          author id is `{}`, the id of this chat is `{}`.",

@@ -111,7 +111,8 @@ pub(crate) fn incoming(updates: &[Update], context: Context<'_>) -> Incoming {
         (None, Some(from)) => return Incoming::Migrated { from, to: chat },
         (None, None) => {}
     }
-    let (Some(author), true) = (first.from.as_ref().and_then(|user| author(user, first, context)), is_used(first, context))
+    let (Some(author), true) =
+        (first.from.as_ref().and_then(|user| author(user, first, context)), is_used(first, context))
     else {
         return Incoming::Nothing;
     };

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aliases::Aliases;
 use crate::api::{Api, CALL_TIMEOUT, CallError};
-use crate::service::{HAS_WEBHOOK, TelegramChannel, channel_error};
 use crate::config::Groups;
 use crate::groups::{continues, group, may_continue};
+use crate::service::{HAS_WEBHOOK, TelegramChannel, channel_error};
 use crate::types::{Bot, UPDATE_KINDS, Update};
 
 /// How long the service may hold a poll.
@@ -208,9 +208,8 @@ impl<'a> Receiver<'a> {
     async fn take(&mut self, updates: Vec<Update>) {
         let updates = self.with_further_parts(updates).await;
         let last = updates.iter().map(|update| update.update_id).max();
-        let is_new = |update: &Update| {
-            !self.handled.is_some_and(|(before, from)| (from..before).contains(&update.update_id))
-        };
+        let is_new =
+            |update: &Update| !self.handled.is_some_and(|(before, from)| (from..before).contains(&update.update_id));
         let groups = group(updates.into_iter().filter(is_new).collect());
         for (index, updates) in groups.iter().enumerate() {
             if let Err(error) = self.handle(updates).await {
@@ -295,7 +294,8 @@ impl<'a> Receiver<'a> {
             CallError::Refused { code: 409, .. } => {
                 self.conflicts += 1;
                 if self.conflicts > MAX_CONFLICTS {
-                    let problem = "another program polls with the token of this Telegram bot: stop it, or give it another bot";
+                    let problem =
+                        "another program polls with the token of this Telegram bot: stop it, or give it another bot";
                     return AfterFailure::End(ChannelError::Setting(problem.to_owned()));
                 }
             }
@@ -342,7 +342,8 @@ fn read_update(value: Value) -> Option<Update> {
 /// Removes the last message, if there are others: its further parts are in the next poll.
 fn leave_last_message(updates: &mut Vec<Update>) {
     let Some(last) = updates.last().cloned() else { return };
-    let is_same = |update: &Update| update.update_id == last.update_id || continues(std::slice::from_ref(update), &last);
+    let is_same =
+        |update: &Update| update.update_id == last.update_id || continues(std::slice::from_ref(update), &last);
     let start = updates.iter().position(is_same).filter(|start| *start > 0);
     if let Some(start) = start.filter(|_| may_continue(std::slice::from_ref(&last))) {
         updates.truncate(start);

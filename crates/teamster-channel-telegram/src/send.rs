@@ -9,7 +9,7 @@ use teamster_channel::{Address, Content, Delivered, File, Operation, Outgoing, R
 
 use crate::api::CallError;
 use crate::service::TelegramChannel;
-use crate::text::{Entity, Formatted, MAX_CAPTION, MAX_TEXT, format};
+use crate::text::{Entity, Formatted, MAX_CAPTION, MAX_TEXT, format, without_mentions};
 use crate::types::{InlineButton, InlineKeyboard, SentMessage};
 
 /// The time limit of a send. It is shorter than [`Capabilities::send_timeout`](teamster_channel::Capabilities), so that the
@@ -169,8 +169,10 @@ impl TelegramChannel {
             reply_markup,
         };
         let mut sent = self.api().call::<SentMessage>("sendMessage", &parameters, SEND_TIMEOUT).await;
+        let plain;
         if sent.as_ref().is_err_and(refuses_entities) {
-            parameters.entities = &[];
+            plain = without_mentions(&shown.text);
+            (parameters.text, parameters.entities) = (&plain, &[]);
             sent = self.api().call("sendMessage", &parameters, SEND_TIMEOUT).await;
         }
         sent.map(|message| message.message_id.to_string())
@@ -192,8 +194,10 @@ impl TelegramChannel {
             reply_markup,
         };
         let mut edited = self.api().call::<Value>("editMessageText", &parameters, SEND_TIMEOUT).await;
+        let plain;
         if edited.as_ref().is_err_and(refuses_entities) {
-            parameters.entities = &[];
+            plain = without_mentions(&shown.text);
+            (parameters.text, parameters.entities) = (&plain, &[]);
             edited = self.api().call("editMessageText", &parameters, SEND_TIMEOUT).await;
         }
         match edited {
@@ -252,7 +256,8 @@ impl TelegramChannel {
 
 /// Returns whether the message of an edit does not exist, or cannot be edited. The texts are those of Bot API 9.
 fn is_gone(error: &CallError) -> bool {
-    let texts = ["message to edit not found", "message can't be edited", "message_id_invalid", "no text in the message"];
+    let texts =
+        ["message to edit not found", "message can't be edited", "message_id_invalid", "no text in the message"];
     texts.iter().any(|text| error.says(text))
 }
 

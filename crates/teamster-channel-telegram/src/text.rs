@@ -9,8 +9,8 @@ mod render;
 mod tests;
 mod writer;
 
-pub(crate) use self::formatted::{Entity, Formatted, utf16_length};
 use self::formatted::is_shown;
+pub(crate) use self::formatted::{Entity, Formatted, utf16_length};
 
 /// The longest text of a message, in UTF-16 units without markup.
 pub(crate) const MAX_TEXT: usize = 4_096;
@@ -34,6 +34,11 @@ pub(crate) fn format(markdown: &str, max: usize) -> Formatted {
     Formatted { text: plain(markdown, max), entities: Vec::new() }
 }
 
+/// Returns a text of the same length that mentions nobody, whatever its entities are: the sign has its full width.
+pub(crate) fn without_mentions(text: &str) -> String {
+    text.replace('@', "＠")
+}
+
 /// Returns the source without mentions, of the same length or cut.
 fn plain(markdown: &str, max: usize) -> String {
     let mut text = String::with_capacity(markdown.len());
@@ -41,8 +46,6 @@ fn plain(markdown: &str, max: usize) -> String {
     let is_whole = utf16_length(markdown) <= max;
     let limit = if is_whole { max } else { max.saturating_sub(1) };
     for character in markdown.trim().chars().filter(|character| is_shown(*character)) {
-        // The sign of full width has the same length and makes no mention.
-        let character = if character == '@' { '＠' } else { character };
         length += character.len_utf16();
         if length > limit {
             break;
@@ -52,5 +55,5 @@ fn plain(markdown: &str, max: usize) -> String {
     if !is_whole {
         text.push('…');
     }
-    text
+    without_mentions(&text)
 }

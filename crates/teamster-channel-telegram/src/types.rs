@@ -1,7 +1,7 @@
 //! The objects of the Bot API that are used, <https://core.telegram.org/bots/api#available-types>. Unknown fields are ignored.
 
-use serde::{Deserialize, Serialize};
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 /// The kinds of updates that are requested. The service remembers the list, so each poll states it.
 pub(crate) const UPDATE_KINDS: [&str; 3] = ["message", "edited_message", "callback_query"];

@@ -22,7 +22,10 @@ fn ranges(formatted: &Formatted) -> Vec<String> {
 
 fn check(markdown: &str, text: &str, expected: &[&str]) {
     let formatted = format(markdown, MAX_TEXT);
-    assert_eq!((formatted.text.as_str(), ranges(&formatted)), (text, expected.iter().map(|x| (*x).to_owned()).collect()));
+    assert_eq!(
+        (formatted.text.as_str(), ranges(&formatted)),
+        (text, expected.iter().map(|x| (*x).to_owned()).collect())
+    );
 }
 
 #[test]
@@ -35,7 +38,11 @@ fn markdown_is_a_text_with_entities() {
     check("[t](https://e.org/x)", "t", &["link(https://e.org/x):t"]);
     check("😀 **😀**", "😀 😀", &["bold:😀"]);
     check("a\nb  \nc", "a\nb\nc", &[]);
-    check("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |", &["pre():| a | b |\n|---|---|\n| 1 | 2 |"]);
+    check(
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        &["pre():| a | b |\n|---|---|\n| 1 | 2 |"],
+    );
     check("<b>x</b> & y", "<b>x</b> & y", &[]);
     check(r"\*no\* \@x", "*no* @\u{2060}x", &[]);
 }
@@ -49,7 +56,9 @@ fn code_is_never_inside_of_other_formatting() {
 
 #[test]
 fn a_text_mentions_nobody() {
-    for markdown in ["@alice hi", "hi @alice", "*@*alice", "\\@alice", "[@alice](https://e.org)", "@**alice**", "(@alice)"] {
+    for markdown in
+        ["@alice hi", "hi @alice", "*@*alice", "\\@alice", "[@alice](https://e.org)", "@**alice**", "(@alice)"]
+    {
         let text = format(markdown, MAX_TEXT).text;
         assert!(!text.contains("@alice"), "{text}");
     }
@@ -62,7 +71,7 @@ fn a_text_mentions_nobody() {
 
 #[test]
 fn an_invisible_text_is_shown_as_something() {
-    for markdown in ["", " \n ", "\u{0}", "<!-- -->".get(0..0).unwrap(), "****"] {
+    for markdown in ["", " \n ", "\u{0}", "****"] {
         assert!(!format(markdown, MAX_TEXT).text.trim().is_empty());
     }
 }
@@ -103,10 +112,34 @@ fn assert_valid(formatted: &Formatted, max: usize) {
 /// Pieces of Markdown, so that random texts have structure.
 fn markdown() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
-        Just("**"), Just("_"), Just("~~"), Just("`"), Just("```"), Just("\n"), Just("\n\n"), Just("> "), Just("- "),
-        Just("1. "), Just("# "), Just("[a]("), Just("https://e.org"), Just(")"), Just("![x]("), Just("| a | b |\n|-|-|\n"),
-        Just("😀"), Just("e\u{301}"), Just(" "), Just("@alice"), Just("<b>"), Just("&amp;"), Just("\\"), Just("word"),
-        Just("    "), Just("---\n"), Just("\u{202e}"), Just("@"),
+        Just("**"),
+        Just("_"),
+        Just("~~"),
+        Just("`"),
+        Just("```"),
+        Just("\n"),
+        Just("\n\n"),
+        Just("> "),
+        Just("- "),
+        Just("1. "),
+        Just("# "),
+        Just("[a]("),
+        Just("https://e.org"),
+        Just(")"),
+        Just("![x]("),
+        Just("| a | b |\n|-|-|\n"),
+        Just("😀"),
+        Just("e\u{301}"),
+        Just(" "),
+        Just("@alice"),
+        Just("<b>"),
+        Just("&amp;"),
+        Just("\\"),
+        Just("word"),
+        Just("    "),
+        Just("---\n"),
+        Just("\u{202e}"),
+        Just("@"),
     ];
     prop_oneof![proptest::collection::vec(pieces, 0..60).prop_map(|pieces| pieces.concat()), any::<String>()]
 }

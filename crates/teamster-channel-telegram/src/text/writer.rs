@@ -52,9 +52,11 @@ impl Writer {
         self.open.iter().any(|open| matches!(open.kind, EntityKind::TextLink { .. }))
     }
 
-    /// Writes code. A link, which cannot contain code, shows it as a plain text.
+    /// Writes code. A link, which cannot contain code, shows it as a plain text. So does a message with too many entities: in a
+    /// text that is not code, mentions must be broken.
     pub(super) fn code(&mut self, kind: EntityKind, code: &str) {
-        if self.is_in_link() {
+        let codes = self.entities.iter().filter(|entity| entity.kind.is_code()).count();
+        if self.is_in_link() || codes >= MAX_ENTITIES {
             return self.write(code);
         }
         // The ranges around the code end before it, and start again after it.
@@ -112,11 +114,11 @@ impl Writer {
         }
         entities.retain(|entity| entity.length > 0);
         if entities.len() > MAX_ENTITIES {
-            // Code is the formatting that a reader needs most.
+            // All code keeps its formatting, since mentions in it are not broken.
             entities.sort_by_key(|entity| (!entity.kind.is_code(), entity.offset));
             entities.truncate(MAX_ENTITIES);
         }
-        entities.sort_by_key(|entity| (entity.offset, std::cmp::Reverse(entity.length)));
+        entities.sort_by_key(|entity| (entity.offset, std::cmp::Reverse(entity.length), entity.kind.is_code()));
         entities.dedup();
         Formatted { text: self.text, entities }
     }

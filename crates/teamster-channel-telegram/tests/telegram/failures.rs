@@ -60,7 +60,8 @@ async fn two_programs_with_one_token_are_reported() {
 #[tokio::test]
 async fn one_conflict_is_retried_because_the_service_may_hold_an_older_poll_of_our_own() {
     let world = World::new().await;
-    let conflict = Fault::Error { code: 409, description: "Conflict: terminated by other getUpdates request".to_owned() };
+    let conflict =
+        Fault::Error { code: 409, description: "Conflict: terminated by other getUpdates request".to_owned() };
     world.server.fail("getUpdates", conflict, 2);
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "hello"));

@@ -76,7 +76,10 @@ async fn a_chat_that_the_bot_cannot_write_to_gets_nothing_ever() {
     let world = World::new().await;
     world.meet();
     let outcome = world.channel.send(&to(77)).await;
-    assert!(matches!(&outcome, SendOutcome::NotSent(SendError::Never(text)) if text.contains("chat not found")), "{outcome:?}");
+    assert!(
+        matches!(&outcome, SendOutcome::NotSent(SendError::Never(text)) if text.contains("chat not found")),
+        "{outcome:?}"
+    );
     let blocked = Fault::Error { code: 403, description: "Forbidden: bot was blocked by the user".to_owned() };
     world.server.fail("sendMessage", blocked, 1);
     let outcome = world.channel.send(&to(11)).await;

@@ -31,7 +31,9 @@ async fn an_answer_is_shown_with_entities_without_previews_and_mentions_nobody()
 async fn a_text_of_the_largest_length_is_sent_whatever_its_markup_is() {
     let world = World::new().await;
     world.meet();
-    for text in ["😀".repeat(2_048), "**b** ".repeat(682), "@name ".repeat(682), "- x\n".repeat(1_024), "`c` ".repeat(1_024)] {
+    for text in
+        ["😀".repeat(2_048), "**b** ".repeat(682), "@name ".repeat(682), "- x\n".repeat(1_024), "`c` ".repeat(1_024)]
+    {
         let text = answer(&text);
         sent(&world, &outgoing(Operation::New, text)).await;
     }
@@ -84,7 +86,9 @@ async fn a_text_whose_entities_are_refused_is_sent_without_them() {
 async fn a_topic_gets_its_messages_and_the_general_topic_has_no_number() {
     let world = World::new().await;
     world.server.create_group(GROUP, &[7]);
-    for (thread, expected) in [("7", serde_json::json!(7)), ("", serde_json::Value::Null), ("1", serde_json::Value::Null)] {
+    for (thread, expected) in
+        [("7", serde_json::json!(7)), ("", serde_json::Value::Null), ("1", serde_json::Value::Null)]
+    {
         let address = Address { chat: GROUP.to_string(), thread: thread.to_owned() };
         world.channel.typing(&address).await;
         sent(&world, &Outgoing { address, ..outgoing(Operation::New, answer("x")) }).await;

@@ -44,7 +44,7 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
     if let Err(error) = hooks.check() {
         return fail(&Printable::error(&error));
     }
-    let unusable = match channels::webhooks(&config.webhooks) {
+    let mut unusable = match channels::webhooks(&config.webhooks) {
         Ok(webhooks) => unusable_channels(&webhooks).await,
         Err(error) => return fail(&Printable::error(&error)),
     };
@@ -52,7 +52,7 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
         Ok(services) => services,
         Err(problem) => return fail(&Printable::message(&problem)),
     };
-    let unusable = [unusable, unusable_services(&services).await].concat();
+    unusable.extend(unusable_services(&services).await);
     if !unusable.is_empty() {
         return fail_each(&unusable);
     }

@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         assert!(problem(&TelegramTable::default()).contains("@BotFather"));
-        let unset = TelegramTable { token_env: Some("TEAMSTER_NO_SUCH_VARIABLE".to_owned()), ..TelegramTable::default() };
+        let unset =
+            TelegramTable { token_env: Some("TEAMSTER_NO_SUCH_VARIABLE".to_owned()), ..TelegramTable::default() };
         assert!(problem(&unset).contains("TEAMSTER_NO_SUCH_VARIABLE"));
         let both = TelegramTable { token_file: Some("/x".into()), ..unset };
         assert!(problem(&both).contains("either token_file or token_env"));

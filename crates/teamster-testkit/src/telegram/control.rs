@@ -56,10 +56,7 @@ struct Failure {
 
 /// Returns the routes.
 pub(super) fn router() -> Router<Arc<Shared>> {
-    Router::new()
-        .route("/{action}", post(act))
-        .route("/messages/{chat}", get(messages))
-        .route("/calls", get(calls))
+    Router::new().route("/{action}", post(act)).route("/messages/{chat}", get(messages)).route("/calls", get(calls))
 }
 
 async fn act(State(shared): State<Arc<Shared>>, Path(action): Path<String>, body: Bytes) -> Response {
@@ -69,9 +66,11 @@ async fn act(State(shared): State<Arc<Shared>>, Path(action): Path<String>, body
             world.edit(chat, message, &text);
             json!({})
         }),
-        "press" => with(&shared, &body, |world, Press { chat, message, button, by }| {
-            json!({"query": world.press(chat, message, &button, &by)})
-        }),
+        "press" => with(
+            &shared,
+            &body,
+            |world, Press { chat, message, button, by }| json!({"query": world.press(chat, message, &button, &by)}),
+        ),
         "group" => with(&shared, &body, |world, Group { id, topics }| {
             world.create_group(id, &topics);
             json!({})

@@ -21,7 +21,13 @@ impl World {
         Ok((chat, id, found.clone()))
     }
 
-    fn replace(&mut self, chat: i64, id: i64, before: &Map<String, Value>, after: Map<String, Value>) -> Result<Value, ApiError> {
+    fn replace(
+        &mut self,
+        chat: i64,
+        id: i64,
+        before: &Map<String, Value>,
+        after: Map<String, Value>,
+    ) -> Result<Value, ApiError> {
         let is_same = |name: &str| before.get(name) == after.get(name);
         if ["text", "entities", "reply_markup"].iter().all(|name| is_same(name)) {
             let problem = "message is not modified: specified new message content and reply markup are exactly the same as a \

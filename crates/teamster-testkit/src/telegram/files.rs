@@ -61,9 +61,7 @@ impl Files {
         }
         let small = self.add(Vec::new(), 1, "photos");
         let large = self.add(bytes, size, "photos");
-        let object = |id: &str, size: u64| {
-            json!({"file_id": id, "file_unique_id": id, "width": 90, "height": 90, "file_size": size})
-        };
+        let object = |id: &str, size: u64| json!({"file_id": id, "file_unique_id": id, "width": 90, "height": 90, "file_size": size});
         ("photo", json!([object(&small, 1), object(&large, size)]))
     }
 

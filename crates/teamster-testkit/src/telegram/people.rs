@@ -121,8 +121,7 @@ impl World {
         let Post { chat, thread, from, text, reply_to, album, file } = post;
         let mut more = self.topic(chat, thread);
         if let Some(more) = more.as_object_mut() {
-            let (name, entities) =
-                if file.is_some() { ("caption", "caption_entities") } else { ("text", "entities") };
+            let (name, entities) = if file.is_some() { ("caption", "caption_entities") } else { ("text", "entities") };
             if !text.is_empty() {
                 more.insert(name.to_owned(), text.clone().into());
                 more.insert(entities.to_owned(), found(&text).into());
@@ -146,7 +145,8 @@ impl World {
     pub(super) fn edit(&mut self, chat: i64, message: i64, text: &str) {
         let stored = self.chats.get_mut(&chat).and_then(|chat| chat.messages.get_mut(&message));
         let Some(stored) = stored.and_then(Value::as_object_mut) else { return };
-        let (name, entities) = if stored.contains_key("text") { ("text", "entities") } else { ("caption", "caption_entities") };
+        let (name, entities) =
+            if stored.contains_key("text") { ("text", "entities") } else { ("caption", "caption_entities") };
         stored.insert(name.to_owned(), text.into());
         stored.insert(entities.to_owned(), found(text).into());
         let edited = Value::Object(stored.clone());
@@ -158,10 +158,12 @@ impl World {
     /// A person presses a button, named by its data or a part of its text. Returns the id of the query.
     pub(super) fn press(&mut self, chat: i64, message: i64, button: &str, by: &Person) -> String {
         let stored = self.replied(chat, Some(message));
-        let rows = stored.pointer("/reply_markup/inline_keyboard").and_then(Value::as_array).cloned().unwrap_or_default();
+        let rows =
+            stored.pointer("/reply_markup/inline_keyboard").and_then(Value::as_array).cloned().unwrap_or_default();
         let buttons: Vec<_> = rows.iter().filter_map(Value::as_array).flatten().collect();
         let data_of = |one: &Value| one.get("callback_data").and_then(Value::as_str).map(str::to_owned);
-        let is_meant = |one: &&&Value| one.get("text").and_then(Value::as_str).is_some_and(|text| text.contains(button));
+        let is_meant =
+            |one: &&&Value| one.get("text").and_then(Value::as_str).is_some_and(|text| text.contains(button));
         let data = buttons.iter().find(is_meant).and_then(|one| data_of(one)).unwrap_or_else(|| button.to_owned());
         let id = format!("query-{}", self.queries.len() + 1);
         self.queries.insert(id.clone(), None);

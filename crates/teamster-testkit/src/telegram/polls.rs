@@ -19,7 +19,7 @@ const MAX_TIMEOUT: i64 = 50;
 pub(super) async fn get_updates(shared: &Arc<Shared>, params: &Params) -> Result<Value, ApiError> {
     let timeout = params.number("timeout").unwrap_or(0).clamp(0, MAX_TIMEOUT);
     let limit = params.number("limit").unwrap_or(MAX_UPDATES).clamp(1, MAX_UPDATES);
-    let number = shared.change(|world| {
+    let number = shared.change(|world| -> Result<u64, ApiError> {
         check(world)?;
         if let Some(Value::Array(kinds)) = params.json("allowed_updates") {
             let kinds = kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).collect();
@@ -60,7 +60,8 @@ fn check(world: &World) -> Result<(), ApiError> {
     if world.webhook.is_empty() {
         return Ok(());
     }
-    let problem = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
+    let problem =
+        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
     Err(ApiError::new(409, problem))
 }
 

@@ -8,7 +8,12 @@ use super::error::ApiError;
 const MAX_ENTITIES: usize = 9_500;
 
 /// Checks a text, and returns it as the service stores it, with its entities.
-pub(super) fn checked(text: &str, entities: Option<Value>, max: usize, what: &str) -> Result<(String, Vec<Value>), ApiError> {
+pub(super) fn checked(
+    text: &str,
+    entities: Option<Value>,
+    max: usize,
+    what: &str,
+) -> Result<(String, Vec<Value>), ApiError> {
     if text.encode_utf16().count() > max {
         return Err(ApiError::bad(format!("{what} is too long")));
     }
