@@ -1,19 +1,19 @@
 // A conversation with an agent: node session.mjs 'What is here?' 'And what is missing?'
-// Options of `teamster session` stand in TEAMSTER_OPTIONS, such as '--agent codex --permission edit'.
+// TEAMSTER_OPTIONS contains options of `teamster session`, such as '--agent codex --permission edit'.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
 const options = (process.env.TEAMSTER_OPTIONS ?? "").split(" ").filter(Boolean);
 const session = spawn("teamster", ["session", ...options], { stdio: ["pipe", "pipe", "inherit"] });
-session.stdin.on("error", () => {}); // it has ended, and says why on stderr
-const tell = (command) => session.stdin.write(JSON.stringify(command) + "\n");
+session.stdin.on("error", () => {}); // the session has ended, and reports the reason on stderr
+const sendCommand = (command) => session.stdin.write(JSON.stringify(command) + "\n");
 const typed = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const prompts = process.argv.slice(2).entries();
 
 function next() {
   const { done, value } = prompts.next();
   if (done) session.stdin.end();
-  else tell({ type: "send", id: String(value[0] + 1), text: value[1] });
+  else sendCommand({ type: "send", id: String(value[0] + 1), text: value[1] });
 }
 
 next();
@@ -24,9 +24,9 @@ for await (const line of createInterface({ input: session.stdout })) {
   } else if (event.type === "permission_request") {
     process.stdout.write(`\n${event.toolName} ${JSON.stringify(event.input)}: allow? [y/N] `);
     const decision = (await typed.next()).value?.trim() === "y" ? "allow" : "deny";
-    tell({ type: "answer", requestId: event.requestId, decision });
+    sendCommand({ type: "answer", requestId: event.requestId, decision });
   } else if (event.type === "question") {
-    tell({ type: "answer", requestId: event.requestId, decision: "deny", message: "Decide yourself." });
+    sendCommand({ type: "answer", requestId: event.requestId, decision: "deny", message: "Decide yourself." });
   } else if (event.type === "error") {
     console.error(`error: ${event.message} [${event.code}]`);
   }

@@ -1,5 +1,5 @@
 """A conversation with an agent: python3 session.py 'What is here?' 'And what is missing?'
-Options of `teamster session` stand in TEAMSTER_OPTIONS, such as '--agent codex --permission edit'."""
+TEAMSTER_OPTIONS contains options of `teamster session`, such as '--agent codex --permission edit'."""
 import json
 import os
 import subprocess
@@ -8,7 +8,7 @@ import sys
 options = os.environ.get("TEAMSTER_OPTIONS", "").split()
 session = subprocess.Popen(["teamster", "session", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
 
-def tell(**command):
+def send_command(**command):
     session.stdin.write(json.dumps(command) + "\n")
     session.stdin.flush()
 
@@ -17,15 +17,15 @@ def allowed(request):
     return sys.stdin.readline().strip() == "y"
 
 for number, prompt in enumerate(sys.argv[1:], 1):
-    tell(type="send", id=str(number), text=prompt)
+    send_command(type="send", id=str(number), text=prompt)
     for line in session.stdout:  # ends early only if the session does
         event = json.loads(line)
         if event["type"] == "text":
             print(event["text"], end="", flush=True)
         elif event["type"] == "permission_request":
-            tell(type="answer", requestId=event["requestId"], decision="allow" if allowed(event) else "deny")
+            send_command(type="answer", requestId=event["requestId"], decision="allow" if allowed(event) else "deny")
         elif event["type"] == "question":
-            tell(type="answer", requestId=event["requestId"], decision="deny", message="Decide yourself.")
+            send_command(type="answer", requestId=event["requestId"], decision="deny", message="Decide yourself.")
         elif event["type"] == "error":
             print(f"error: {event['message']} [{event['code']}]", file=sys.stderr)
         if event["type"] == "done" or event["type"] == "error" and "line" in event:

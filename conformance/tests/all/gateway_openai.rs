@@ -1,4 +1,4 @@
-//! The official OpenAI client for Python at the gateway's OpenAI face, with a real CLI.
+//! The official OpenAI client for Python at the gateway's OpenAI-compatible API, with a real CLI.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};

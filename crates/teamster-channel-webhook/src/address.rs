@@ -1,4 +1,4 @@
-//! Which addresses requests may go to.
+//! The addresses to which requests may be sent.
 //!
 //! A URL of the configuration may name a host that resolves to an internal address, now or later. The resolver of the client
 //! returns only permitted addresses, and the client connects to nothing else: there is no second look-up between check and use.

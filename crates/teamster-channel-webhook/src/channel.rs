@@ -80,13 +80,13 @@ impl WebhookChannel {
     pub fn new(config: WebhookConfig) -> Result<Self, ConfigError> {
         config.check_name()?;
         let (url, secrets) = (config.parse_url()?, config.read_secrets()?);
-        // The first caller of the process decides; a provider that is there already is as good.
+        // An error means that another provider is installed already, which works as well.
         _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .redirect(Policy::none())
             // A proxy would connect to addresses that are not checked.
             .no_proxy()
-            // Each request connects anew, to an address that is checked.
+            // Each request opens a new connection, to an address that is checked.
             .pool_max_idle_per_host(0)
             .dns_resolver(GuardedResolver(config.addresses()))
             .connect_timeout(config.timeout.min(Duration::from_secs(10)))
@@ -109,7 +109,8 @@ impl WebhookChannel {
         &self.secrets
     }
 
-    /// Hands a request to [`receive`](Channel::receive). `None`: too many wait, or the gateway does not receive.
+    /// Passes a request to [`receive`](Channel::receive). `None`: too many requests wait, or the gateway does not
+    /// receive.
     pub(crate) async fn hand_over(&self, id: String, request: Request) -> Option<Result<Reply, InboxError>> {
         let (reply, outcome) = oneshot::channel();
         self.sender.try_send(Received { id, request, reply }).ok()?;
@@ -117,7 +118,7 @@ impl WebhookChannel {
     }
 
     async fn post(&self, outgoing: &Outgoing, body: Vec<u8>) -> SendOutcome {
-        // Each attempt is signed afresh; its id stays the same.
+        // Each attempt has a new signature and the same id.
         let timestamp = unix_seconds();
         let sign = |secret: &WebhookSecret| secret.sign(&outgoing.key, timestamp, &body);
         let signatures = self.secrets.iter().map(sign).collect::<Vec<_>>().join(" ");
@@ -142,7 +143,7 @@ impl WebhookChannel {
     }
 }
 
-/// Reads the start of an answer. What follows the status is not needed: a failure has no consequence.
+/// Reads the start of a response. The body is not used, so a failure has no consequence.
 async fn discard(mut response: Response) {
     let mut left = MAX_ANSWER;
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -198,7 +199,8 @@ async fn once(inbox: &dyn Inbox, recent: &Mutex<RecentIds>, id: &str, request: R
         }
         Request::Message(_) | Request::Answer(_) => return Ok(Reply::Repeated),
     };
-    // After the effect: a crash in between repeats a command that its sender sends again, and loses none.
+    // The id is stored after the effect: after a crash in between, a command that its sender repeats runs again, and
+    // none is lost.
     let window = i64::try_from((MAX_AGE + MAX_SKEW).as_secs()).unwrap_or(i64::MAX);
     recent.add(inbox, id, now.saturating_add(window)).await?;
     Ok(reply)
@@ -220,7 +222,7 @@ impl Channel for WebhookChannel {
             recognizes_repeats_for: Some(Duration::MAX),
             senders_are_authenticated: true,
             channel_interval: self.config.interval,
-            // The client's own limit comes first, so that it knows what was sent.
+            // The client's own limit is shorter, so that the client can report whether the request was sent.
             send_timeout: self.config.timeout.saturating_add(Duration::from_secs(5)),
             max_attempts: self.config.max_attempts,
             ..Capabilities::default()

@@ -220,7 +220,7 @@ fn default_max_file() -> u64 {
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text)
-        .map_err(|error| de::Error::custom(format!("{text:?} is no duration such as \"10s\" or \"5m\": {error}")))
+        .map_err(|error| de::Error::custom(format!("{text:?} is not a duration such as \"10s\" or \"5m\": {error}")))
 }
 
 fn duration_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

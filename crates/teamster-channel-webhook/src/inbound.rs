@@ -59,7 +59,7 @@ struct BodyAttachment {
     data: String,
 }
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Debug)]
 pub(crate) enum Request {
     Message(Message),
@@ -123,7 +123,7 @@ fn address(body: &Body) -> Result<Address, String> {
 fn author(author: Option<BodyAuthor>) -> Result<Author, String> {
     let BodyAuthor { id: author, name, is_bot } = author.ok_or("author is missing")?;
     let author = required(Some(author), "author.id")?;
-    Ok(Author { id: id(&author, "author.id")?, name, is_bot, roles: Vec::new() })
+    Ok(Author { id: id(&author, "author.id")?, name, is_bot })
 }
 
 fn attachments(found: Vec<BodyAttachment>) -> Result<Vec<Attachment>, String> {

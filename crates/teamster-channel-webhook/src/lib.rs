@@ -11,8 +11,8 @@
 //! | `config` | [`WebhookConfig`] |
 //! | `channel` | [`WebhookChannel`], the implementation of [`Channel`](teamster_channel::Channel) |
 //! | `inbound` | the JSON that programs send |
-//! | `outbound` | the JSON that they get, and what the status of the answer means |
-//! | `address` | which addresses requests may go to |
+//! | `outbound` | the JSON that programs get, and the meaning of their status codes |
+//! | `address` | the addresses to which requests may be sent |
 //! | `recent` | ids of commands and edits, so that a replay has no effect |
 //! | `router` | the HTTP endpoint |
 

@@ -1,4 +1,4 @@
-//! The JSON that programs get, and what the status of their answer means.
+//! The JSON that programs get, and the meaning of their status codes.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Remembers the ids of commands and edits while their signatures are valid, so that a replay has no effect.
 //!
-//! Messages and answers need no memory here: the gateway accepts a message once by its id, and a permission request is answered
-//! once.
+//! Ids of messages and answers are not stored here: the gateway accepts a message once by its id, and a permission
+//! request is answered once.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl RecentIds {
         self.0.get(id).is_some_and(|until| *until >= now)
     }
 
-    /// Returns whether there is no room for another id.
+    /// Returns whether the maximum number of ids is stored.
     pub(crate) fn is_full(&mut self, now: i64) -> bool {
         self.0.retain(|_, until| *until >= now);
         self.0.len() >= MAX

@@ -32,7 +32,7 @@ const UNVERIFIED_KIB: u32 = 64 << 10;
 /// What the requests share.
 struct Endpoint {
     channels: HashMap<String, Arc<WebhookChannel>>,
-    /// The room for bodies whose signatures are not checked yet: anyone can send them.
+    /// The memory for bodies whose signatures are not checked yet, which anyone can send.
     unverified: Semaphore,
 }
 
@@ -110,7 +110,7 @@ async fn receive(
 }
 
 impl Endpoint {
-    /// Takes the room for a body. One of unknown size takes as much as the largest.
+    /// Reserves the memory for a body. For a body of unknown size, the maximum is reserved.
     fn room(&self, body: &Body, limit: usize) -> Result<SemaphorePermit<'_>, Problem> {
         let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
         let size = body.size_hint().exact().unwrap_or(limit_bytes);
@@ -148,7 +148,7 @@ impl<'a> SignedHeaders<'a> {
             let value = values.next().and_then(|value| value.to_str().ok());
             let value = value.filter(|value| !value.is_empty() && value.len() <= max && values.next().is_none());
             value.ok_or_else(|| {
-                let detail = format!("the header {name} must be there once, with 1 to {max} visible characters");
+                let detail = format!("send exactly one header {name}, with 1 to {max} visible ASCII characters");
                 Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail)
             })
         };

@@ -23,7 +23,7 @@ struct Terminal;
 impl Terminal {
     fn me() -> (Address, Author) {
         let address = Address { chat: "terminal".to_owned(), thread: String::new() };
-        (address, Author { id: "me".to_owned(), name: "Me".to_owned(), is_bot: false, roles: Vec::new() })
+        (address, Author { id: "me".to_owned(), name: "Me".to_owned(), is_bot: false })
     }
 
     /// Hands a line to the gateway. The service must not forget the line before this returns.

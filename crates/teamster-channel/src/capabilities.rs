@@ -1,8 +1,8 @@
-//! What a service supports, as data.
+//! The capabilities of a service, as data.
 
 use std::time::Duration;
 
-/// What a service supports, and what the gateway has to respect.
+/// The features and limits of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent properties of a service")]
 pub struct Capabilities {
@@ -26,11 +26,11 @@ pub struct Capabilities {
     pub chat_interval: Duration,
     /// The shortest time between two calls for all chats.
     pub channel_interval: Duration,
-    /// The shortest time between two edits of a message that shows an answer while it grows.
+    /// The shortest time between two edits of a message that shows an unfinished answer.
     pub edit_interval: Duration,
-    /// The age at which a message cannot be edited any more, or only at a low rate. `None` has no limit.
+    /// The age from which a message can no longer be edited, or only at a low rate. `None` has no limit.
     pub edit_window: Option<Duration>,
-    /// How long an indication of typing is visible. `None`: the service has none.
+    /// How long a typing indicator is visible. `None`: the service has none.
     pub typing_lasts: Option<Duration>,
     /// The longest time of one call.
     pub send_timeout: Duration,

@@ -1,4 +1,4 @@
-//! What a channel receives.
+//! The input of a channel.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -31,8 +31,6 @@ pub struct Author {
     pub name: String,
     /// Whether the author is a program.
     pub is_bot: bool,
-    /// Ids of the roles or groups of the author. A rule matches them as `role:ID`.
-    pub roles: Vec<String>,
 }
 
 /// An attachment that the channel has downloaded.
@@ -76,14 +74,14 @@ pub struct PromptAnswer {
     pub address: Address,
 }
 
-/// What became of a button press.
+/// The outcome of a button press.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptDecision {
-    /// The answer counts.
+    /// The answer is accepted.
     Applied,
     /// The request was answered before, or it has ended. Remove the buttons.
     Closed,
-    /// The author must not answer. The request stays open.
+    /// The author may not answer. The request stays open.
     NotAllowed,
 }
 
@@ -107,10 +105,10 @@ pub struct CommandReply {
     pub text: String,
 }
 
-/// What became of a message. The channel may acknowledge it in each case.
+/// The outcome of a message. The channel may acknowledge it in each case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// It is durable now.
+    /// The message is durable.
     Accepted {
         /// The turn that answers it.
         turn: String,

@@ -7,13 +7,13 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `inbound` | what a channel receives, and the [`Inbox`] that accepts it |
-//! | `outbound` | what a channel sends, and the outcomes |
-//! | `capabilities` | what a service supports, as data |
+//! | `inbound` | the input of a channel, and the [`Inbox`] that accepts it |
+//! | `outbound` | the output of a channel, and the outcomes |
+//! | `capabilities` | the capabilities of a service, as data |
 //! | `commands` | the commands of a chat |
 //! | `split` | splits Markdown into parts that a service accepts |
-//! | `pace` | intervals, and waits that a service demands |
-//! | `live_edit` | shows a growing text by edits |
+//! | `pace` | rate limiting: intervals, and waits that a service requires |
+//! | `live_edit` | shows an unfinished text by edits |
 //! | `render` | tool calls, plans and permission requests as Markdown |
 //! | [`signature`] | the signatures of webhooks |
 //!
@@ -63,7 +63,8 @@ pub trait Channel: Send + Sync {
 
     /// Receives until `stop` is cancelled. The service gets its acknowledgment only after the inbox has returned.
     ///
-    /// The method reconnects by itself. An error means that reconnecting cannot help, for example because a token is revoked.
+    /// The method reconnects automatically. An error means that reconnecting cannot help, for example because a token
+    /// is revoked.
     async fn receive(&self, inbox: &dyn Inbox, stop: CancellationToken) -> Result<(), ChannelError>;
 
     /// Sends one part of a delivery. The call has a time limit ([`Capabilities::send_timeout`]) and may be dropped; then its

@@ -1,17 +1,17 @@
-//! Shows a growing text by edits at the rate that a service permits. Pure: time is an argument.
+//! Shows an unfinished text by edits at the rate that a service permits. Pure: time is an argument.
 
 use std::time::{Duration, Instant};
 
 /// The longest wait after a failure without a stated time.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 
-/// Decides when a growing text is shown. At most one edit is under way, and a later text replaces one that waits.
+/// Decides when an unfinished text is shown. At most one edit is in progress, and a later text replaces a waiting one.
 #[derive(Clone, Debug)]
 pub struct LiveEdit {
     interval: Duration,
     /// The newest text, if it is not shown.
     waiting: Option<String>,
-    /// The text of the edit that is under way.
+    /// The text of the edit in progress.
     sending: Option<String>,
     shown: String,
     not_before: Option<Instant>,
@@ -19,14 +19,14 @@ pub struct LiveEdit {
     is_final: bool,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditStep {
     /// Show this text, and report the outcome.
     Show(String),
-    /// Ask again after this time, or after a change.
+    /// Call again after this time, or after a change.
     Wait(Duration),
-    /// Ask again after a change.
+    /// Call again after a change.
     Idle,
     /// The final text is shown.
     Done,
@@ -46,13 +46,13 @@ impl LiveEdit {
         }
     }
 
-    /// Sets the final text. It is always shown, but not before a wait that the service demands.
+    /// Sets the final text. It is always shown, but not before a wait that the service requires.
     pub fn finish(&mut self, text: impl Into<String>) {
         self.waiting = Some(text.into());
         self.is_final = true;
     }
 
-    /// Returns what to do now.
+    /// Returns the next step.
     pub fn next(&mut self, now: Instant) -> EditStep {
         if self.sending.is_some() {
             return EditStep::Idle;
@@ -81,7 +81,7 @@ impl LiveEdit {
         self.not_before = Some(now + self.interval);
     }
 
-    /// The service does not have the text, or it is unknown. `after` is the wait that the service demands.
+    /// The service does not have the text, or it is unknown. `after` is the wait that the service requires.
     pub fn failed(&mut self, after: Option<Duration>, now: Instant) {
         let text = self.sending.take();
         // A newer text replaces the one that failed.

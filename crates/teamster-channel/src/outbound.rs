@@ -1,4 +1,4 @@
-//! What a channel sends.
+//! The output of a channel.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -38,13 +38,13 @@ pub struct Outgoing {
     pub part: Part,
     /// The bytes of a [`Content::File`]; empty for other contents.
     pub bytes: Arc<[u8]>,
-    /// Whether the service may have it already. Mark it as a possible repeat.
+    /// Whether the service may have it already. If so, mark it as a possible repeat.
     pub may_be_repeat: bool,
     /// When the delivery was created, in milliseconds since 1970.
     pub created_at_ms: i64,
 }
 
-/// What marks a text as a possible repeat, for people.
+/// The mark of a possible repeat, for people.
 pub const REPEAT_MARK: &str = "_(possibly a repeat)_\n";
 
 impl Outgoing {
@@ -86,10 +86,10 @@ pub enum Operation {
     New,
     /// It replaces the content and the buttons of the message with this id. Repeating it is harmless.
     ///
-    /// A message that has this content already counts as sent. If the message does not exist any more, the outcome is
+    /// If the message has this content already, the outcome is sent. If the message no longer exists, the outcome is
     /// [`SendError::Gone`].
     Edit(String),
-    /// The message with this id is removed. A message that does not exist counts as sent.
+    /// The message with this id is removed. If it does not exist, the outcome is sent.
     Delete(String),
 }
 
@@ -177,7 +177,7 @@ impl Content {
 pub struct Prompt {
     /// The id of the request.
     pub id: String,
-    /// What the agent wants to do or to know.
+    /// The text of the request or of the question.
     pub text: String,
     /// The possible answers.
     pub buttons: Vec<Button>,
@@ -199,7 +199,7 @@ pub struct Button {
     pub takes_text: bool,
 }
 
-/// Without the token: a log must not enable its reader to answer.
+/// Omits the token, so that a reader of a log cannot answer.
 impl std::fmt::Debug for Button {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Button").field("label", &self.label).field("style", &self.style).finish_non_exhaustive()
@@ -264,7 +264,7 @@ pub enum SendError {
         /// What has to wait.
         scope: RateScope,
     },
-    /// The message of an edit does not exist any more, or it is too old to be edited. The gateway sends a new message.
+    /// The message of an edit no longer exists, or is too old for an edit. The gateway sends a new message.
     Gone(String),
     /// Another attempt has the same result.
     Never(String),

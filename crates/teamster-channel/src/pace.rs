@@ -1,4 +1,4 @@
-//! The pace of calls: the intervals of a service and the waits that it demands. Pure: time is an argument.
+//! A rate limiter for calls: the intervals of a service and the waits that it requires. Pure: time is an argument.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::capabilities::Capabilities;
 use crate::outbound::RateScope;
 
-/// The number of chats above which those that need not wait are forgotten.
+/// The number of chats above which chats that need not wait are removed.
 const MAX_CHATS: usize = 1_024;
 
 /// Decides when the next call of a channel may start.
@@ -27,7 +27,8 @@ impl Pace {
         Self { chat_interval, channel_interval, channel: None, chats: HashMap::new() }
     }
 
-    /// Reserves a call for a chat if it may be made now. Otherwise returns how long it must wait; then ask again.
+    /// Reserves a call for a chat if it may be made now. Otherwise returns how long the call must wait; then call this
+    /// again.
     pub fn reserve(&mut self, chat: &str, now: Instant) -> Result<(), Duration> {
         let at = [self.channel, self.chats.get(chat).copied()].into_iter().flatten().max().unwrap_or(now);
         if at > now {
@@ -37,7 +38,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Counts the intervals from now: the reserved call is made now, later than it was reserved.
+    /// Measures the intervals from now, because the reserved call is made now and not when it was reserved.
     pub fn called(&mut self, chat: &str, now: Instant) {
         let channel = now + self.channel_interval;
         self.channel = Some(self.channel.map_or(channel, |at| at.max(channel)));

@@ -1,11 +1,11 @@
-//! Renders what is not an answer as Markdown: tool calls, plans and permission requests.
+//! Renders tool calls, plans and permission requests as Markdown.
 //!
 //! Texts of agents, tools and people are untrusted. They are escaped so that they cannot forge a heading, a button's text, a link
-//! or the end of a code block. Mentions are neutralized by the channel, which knows their syntax.
+//! or the end of a code block. The channel neutralizes mentions, because their syntax depends on the service.
 
 use std::fmt::Write as _;
 
-/// The longest permission request that is shown whole, in characters.
+/// The longest permission request that is shown completely, in characters.
 const MAX_REQUEST: usize = 12_000;
 
 /// How much of a longer input is shown: its start and its end, in characters.
@@ -68,11 +68,12 @@ pub fn plan<'a>(steps: impl IntoIterator<Item = (&'a str, StepState)>) -> String
 pub struct RequestText {
     /// The text in Markdown.
     pub text: String,
-    /// Whether it hides no part of the call. If not, it must not be allowed by this text.
+    /// Whether the text contains the whole call. If not, a reader of the text must not be able to allow the call.
     pub is_whole: bool,
 }
 
-/// Renders a permission request: the tool, what it concerns, and its input (a JSON text). It is whole up to 12,000 characters.
+/// Renders a permission request: the tool, what it concerns, and its input (a JSON text). Up to 12,000 characters are
+/// shown completely.
 pub fn permission_request(tool: &str, targets: &[&str], input: &str) -> RequestText {
     let pretty = serde_json::from_str::<serde_json::Value>(input)
         .and_then(|value| serde_json::to_string_pretty(&value))
@@ -102,8 +103,8 @@ fn more(text: &mut String, count: usize) {
     }
 }
 
-/// Escapes a text for one line of Markdown. Line breaks become spaces, and invisible characters that change the direction of a
-/// text are removed.
+/// Escapes a text for one line of Markdown. Line breaks become spaces, and bidirectional control characters are
+/// removed.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for character in text.trim().chars() {
@@ -173,8 +174,8 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// Returns whether a character is invisible and can change how a text reads: controls of direction and of the terminal, spaces
-/// without a width, joiners, tags and selectors of variants.
+/// Returns whether a character is invisible and can change how a text is read: bidirectional and terminal controls,
+/// zero-width spaces, joiners, tags and variation selectors.
 fn is_deceptive(character: char) -> bool {
     let is_control = character.is_control() && !matches!(character, '\n' | '\r' | '\t');
     is_control

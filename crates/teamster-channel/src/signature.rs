@@ -1,6 +1,7 @@
 //! The signatures of webhooks, as <https://www.standardwebhooks.com> defines them: HMAC-SHA-256 over `ID.TIMESTAMP.BODY`.
 //!
-//! The signature covers the id and the time, so that a receiver can reject old and repeated messages. Sign each attempt afresh.
+//! The signature covers the id and the time, so that a receiver can reject old and repeated messages. Sign each attempt
+//! again.
 
 use std::fmt;
 use std::time::Duration;
@@ -29,7 +30,7 @@ const MIN_SECRET: usize = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(Vec<u8>);
 
-/// Why a text is no secret. It does not contain the text.
+/// Why a text is not a valid secret. The error does not contain the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// The part after `whsec_` is not base64.
@@ -47,7 +48,7 @@ pub enum SignatureError {
     #[error("the header {TIMESTAMP_HEADER} is not a number of seconds since 1970")]
     Timestamp,
     /// The message is too old.
-    #[error("the message was signed {0} s ago, which is too long")]
+    #[error("the message was signed {0} s ago, which is too old: sign each attempt again")]
     TooOld(u64),
     /// The message comes from the future.
     #[error("the message was signed {0} s in the future: compare the clocks")]

@@ -17,7 +17,7 @@ pub const MIN_LIMIT: usize = 64;
 ///   grapheme that is longer than a part is cut.
 /// - Blank lines around a split are dropped, outside of code.
 ///
-/// A limit below [`MIN_LIMIT`] counts as that.
+/// A limit below [`MIN_LIMIT`] is raised to it.
 ///
 /// ```
 /// use teamster_channel::{TextLimit, TextUnit, split};

@@ -132,7 +132,8 @@ impl Attachments {
         *used = used.map(|used| used.saturating_sub(size));
     }
 
-    /// Returns the size of a content in bytes. It is kept from now on as long as a new one, because a message will name it.
+    /// Returns the size of a content in bytes. The file is then kept as long as a new one, because a message will refer
+    /// to it.
     pub async fn size(&self, hash: &str) -> io::Result<u64> {
         let path = path_of(&self.directory, hash)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this is not the hash of a file"))?;

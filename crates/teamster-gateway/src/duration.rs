@@ -13,5 +13,5 @@ pub(crate) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Re
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text)
-        .map_err(|error| de::Error::custom(format!("{text:?} is no duration such as \"10s\" or \"5m\": {error}")))
+        .map_err(|error| de::Error::custom(format!("{text:?} is not a duration such as \"10s\" or \"5m\": {error}")))
 }

@@ -15,7 +15,7 @@ pub enum GatewayError {
         /// Why.
         reason: String,
     },
-    /// A hook that must decide about the message does not work. The same message may be accepted later.
+    /// A required hook failed. The same message may be accepted later.
     #[error("{reason}")]
     Unavailable {
         /// Why, for the author.
@@ -29,7 +29,7 @@ pub enum GatewayError {
         /// What is wrong, and how to correct it.
         problem: String,
     },
-    /// The caller must not do this.
+    /// The caller may not do this.
     #[error("{reason}")]
     Forbidden {
         /// Why.
@@ -41,7 +41,7 @@ pub enum GatewayError {
     /// The gateway shuts down.
     #[error("the gateway is shutting down; send the request again after its restart")]
     ShuttingDown,
-    /// The system cannot create random numbers. Nothing is secret without them.
+    /// The system cannot create random numbers, which secrets need.
     #[error("the system cannot create random numbers: {0}")]
     Random(String),
     /// A part of the configuration cannot be used.

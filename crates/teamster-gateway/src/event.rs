@@ -89,12 +89,13 @@ pub enum GatewayEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The agent does not know all of the conversation: its session was lost, or it is new and the history is too long.
+    /// The agent's session lacks a part of the conversation: the earlier session was lost, or the agent is new and the
+    /// history is too long.
     SessionReset {
-        /// Why, and what the agent knows now.
+        /// Why, and which part of the history the agent has now.
         reason: String,
     },
-    /// A person has started the conversation anew: the agent knows nothing of what was before.
+    /// A person has restarted the conversation: the agent gets a new session without the earlier history.
     ConversationRestarted {
         /// Who.
         by: String,
@@ -137,11 +138,6 @@ pub enum GatewayEvent {
         /// Why, without secrets.
         reason: String,
     },
-    /// A notice of the gateway to the chat, which was delivered to its channel.
-    Notice {
-        /// The text.
-        text: String,
-    },
 }
 
 /// How a turn has ended.
@@ -176,7 +172,6 @@ impl GatewayEvent {
             Self::ScheduleSkipped { .. } => "schedule_skipped",
             Self::MessageSent { .. } => "message_sent",
             Self::HookFailed { .. } => "hook_failed",
-            Self::Notice { .. } => "notice",
         }
     }
 }

@@ -6,7 +6,7 @@ use teamster_store::{ConversationId, TurnId};
 use crate::error::GatewayError;
 use crate::event::GatewayEvent;
 
-/// Appends events of the gateway. It lets parts that the engine uses write to logs.
+/// Appends events of the gateway. Parts that the engine uses write to logs through it.
 #[async_trait]
 pub trait EventLog: std::fmt::Debug + Send + Sync {
     /// Appends an event to the log of a conversation.

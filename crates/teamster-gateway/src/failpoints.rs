@@ -37,7 +37,7 @@ pub const FAILPOINTS: &[&str] = &[
     "delivery.all_confirmed",
 ];
 
-/// Aborts the process if the variable names this point and this is its turn.
+/// Aborts the process if the variable names this point and its number is reached.
 #[cfg(debug_assertions)]
 pub(crate) fn hit(name: &str) {
     use std::sync::OnceLock;

@@ -56,7 +56,7 @@ struct Content {
     text: String,
 }
 
-/// By this a changed file is recognized.
+/// The attributes by which a change of the file is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,

@@ -10,7 +10,7 @@
 //! | `config` | the configuration as data |
 //! | `engine` | accept, claim, run, retry, finish, permission requests: [`Gateway`] |
 //! | `channels` | the inbox of channels, and the delivery of what they show |
-//! | `http` | the API, its event streams, and the OpenAI face |
+//! | `http` | the API, its event streams, and the OpenAI-compatible API |
 //! | `access` | tokens, scopes and the audit log |
 //! | `hooks` | commands and webhooks of the operator |
 //! | `tools` | the MCP tools that the gateway offers to agents |

@@ -1,8 +1,9 @@
 //! The request of an agent's session, as far as the agent supports it.
 //!
-//! A gateway has one configuration for all agents, and each agent lacks something. What only limits or extends a turn is left
-//! out. What protects the machine is never left out: then the turn does not start. Only literal prompts are left out, for an agent
-//! that the configuration names.
+//! A gateway has one configuration for all agents, and each agent lacks something. An option that only limits or
+//! extends a turn is omitted if the agent does not support it. An option that protects the machine is never omitted:
+//! without support for it, the turn does not start. The only exception are literal prompts, for an agent that the
+//! configuration names.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -16,11 +17,11 @@ use crate::config::{Config, ConversationSettings, Origin, TurnSettings, resolve}
 /// The limit of model calls, if the configuration has none.
 const MAX_TURNS: u32 = 25;
 
-/// What a session does without, because its agent does not support it.
+/// An option that a session omits because its agent does not support it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Omission {
-    /// The limit of model calls: with it, each turn would be a process of its own, which cannot ask for permission.
+    /// The limit of model calls. With it, each turn would be a separate process, which cannot request permission.
     MaxTurns,
     /// The rules of allowed tools. The tools need permission then.
     AllowTools,
@@ -99,7 +100,7 @@ fn is_named(config: &Config, name: &str) -> bool {
     names.any(|named| named.eq_ignore_ascii_case(name))
 }
 
-/// Takes instructions out of a request whose agent has no place for them but its prompt.
+/// Removes the instructions from a request whose agent accepts them only in the prompt.
 pub(crate) fn instructions_of_prompt(agent: &dyn Agent, request: &mut RunRequest) -> Option<String> {
     if refuses(agent, Feature::AppendSystemPrompt) { request.append_system_prompt.take() } else { None }
 }
@@ -108,7 +109,7 @@ fn refuses(agent: &dyn Agent, feature: Feature) -> bool {
     agent.capabilities().is_some_and(|known| matches!(known.support(feature), Support::Refused(_)))
 }
 
-/// Returns why a conversation cannot select an agent: it lacks what protects the machine.
+/// Returns why a conversation cannot select an agent: the agent does not support an option that protects the machine.
 pub(crate) fn refusal(agent: &dyn Agent, config: &Config) -> Option<String> {
     let name = agent.name();
     if refuses(agent, Feature::LiteralPrompt) && !is_named(config, name) {
@@ -141,12 +142,12 @@ pub(crate) fn is_supported(agent: &dyn Agent, request: &RunRequest) -> bool {
     }
 }
 
-/// Returns whether the agent serves many turns with one process, which can ask for permission.
+/// Returns whether the agent serves many turns with one process, which can request permission.
 fn is_live(agent: &dyn Agent, request: &RunRequest) -> bool {
     is_supported(agent, request) && matches!(agent.plan_session(request), Ok(Some(_)))
 }
 
-/// Returns what sessions of the configured agent do without. It is nothing if the agent is unknown.
+/// Returns the options that sessions of an agent omit.
 pub fn omissions(agent: &dyn Agent, config: &Config) -> Vec<Omission> {
     let origin = Origin { channel: "http", chat: "", author: "" };
     let Some(settings) = resolve(config, Some(agent.name()), &ConversationSettings::default(), origin) else {

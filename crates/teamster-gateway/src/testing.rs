@@ -1,4 +1,4 @@
-//! A gateway for tests: a store in memory, a clock that stands still, and a channel that only exists.
+//! A gateway for tests: a store in memory, a clock that a test moves, and a channel that does nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -81,7 +81,7 @@ impl TestGateway {
         Self { gateway: Gateway::new(parts), directory, clock }
     }
 
-    /// Lets time pass.
+    /// Moves the clock forward.
     pub(crate) fn advance(&self, time: Duration) {
         self.clock.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }

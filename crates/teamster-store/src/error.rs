@@ -67,7 +67,7 @@ pub enum StoreError {
         current: u64,
     },
     /// Retention has deleted the requested events.
-    #[error("the events before number {oldest} are deleted; read from there")]
+    #[error("the events before number {oldest} are deleted; read from this number on")]
     EventsPruned {
         /// The oldest event that can be read.
         oldest: Seq,
@@ -96,7 +96,7 @@ pub enum StoreError {
         /// The state that the operation needs.
         required: &'static str,
     },
-    /// A search has read for as long as one may.
+    /// A search has reached its time limit.
     #[error("the search was stopped after {limit:?}; search for less, for example in one state, agent or channel")]
     SearchLimit {
         /// The longest time of a search.
@@ -109,7 +109,9 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// The disk is full, or the store has reached its own limit of size.
-    #[error("no space for {path:?}: free space on its disk or raise the store's limit; accepted messages are safe")]
+    #[error(
+        "no space for {path:?}: free space on its disk or raise the size limit of the store; accepted messages are safe"
+    )]
     DiskFull {
         /// The file of the store.
         path: PathBuf,
@@ -121,7 +123,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is damaged.
-    #[error("{path:?} is damaged: stop all gateways that use it, move it away and restore a backup")]
+    #[error("{path:?} is damaged: stop all gateways that use it, move the file to another place and restore a backup")]
     Corrupt {
         /// The file of the store.
         path: PathBuf,
@@ -245,7 +247,7 @@ impl StoreError {
         matches!(self, Self::Locked { .. } | Self::QueueFull { .. })
     }
 
-    /// Returns whether the store cannot be written now, so that the same call succeeds when the cause is gone.
+    /// Returns whether the store cannot be written now, so that the same call succeeds when the cause has ended.
     pub const fn is_outage(&self) -> bool {
         matches!(self, Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Database { .. })
     }

@@ -14,7 +14,7 @@ pub(crate) struct FeedPosition {
 }
 
 impl FeedPosition {
-    /// Reads a cursor. The start has no gap that a reader does not know.
+    /// Reads a cursor. At the start, the reader is not missing any event.
     pub(crate) fn read(cursor: Option<&FeedCursor>, pruned: u64) -> Result<Self> {
         let Some(cursor) = cursor else { return Ok(Self { after: 0, known_gap: pruned }) };
         let (after, known_gap) = cursor.as_str().split_once('.').unwrap_or((cursor.as_str(), "0"));

@@ -1,6 +1,6 @@
 //! Ids, numbers and times.
 //!
-//! The caller makes all ids and reads the clock, so that an operation has the same result in each implementation.
+//! The caller generates all ids and reads the clock, so that an operation has the same result in each implementation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -239,7 +239,7 @@ impl Default for Json {
     }
 }
 
-/// The length only: a document may hold what a log must not show.
+/// Shows the length only, because a document may contain text that a log must not show.
 impl fmt::Debug for Json {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Json({} bytes)", self.0.len())

@@ -1,9 +1,9 @@
 //! The gateway's store: conversations, turns, leases, the event log and the delivery queue.
 //!
-//! The store makes each step of the gateway durable and exclusive. It runs no agent, speaks no protocol, reads no clock and
-//! makes no ids. [`Store`] is written for many workers on many machines:
+//! The store makes each step of the gateway durable and exclusive. It runs no agent, speaks no protocol, reads no clock
+//! and generates no ids. [`Store`] is written for many workers on many machines:
 //!
-//! - **One transaction per operation.** An operation that returns `Ok` is durable, also after a power loss. One that returns an
+//! - **One transaction per operation.** An operation that returns `Ok` is durable, even after a power loss. One that returns an
 //!   error has changed nothing. If a caller drops a future, its operation may still take effect.
 //! - **Leases with epochs.** A worker claims a conversation for a time. Each of its writes carries the epoch of its claim, and
 //!   fails with [`StoreError::LeaseLost`] after another claim.

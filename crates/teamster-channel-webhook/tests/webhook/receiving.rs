@@ -90,7 +90,7 @@ async fn a_signed_message_is_accepted_once_by_its_id() {
 }
 
 #[tokio::test]
-async fn no_request_without_a_valid_signature_gets_in() {
+async fn a_request_without_a_valid_signature_is_refused() {
     let fixture = Fixture::start();
     let (body, at) = (hello().to_string(), now());
     let stamp = at.to_string();
@@ -130,7 +130,7 @@ async fn no_request_without_a_valid_signature_gets_in() {
 }
 
 #[tokio::test]
-async fn both_secrets_get_in_during_a_rotation_and_no_other() {
+async fn both_secrets_are_accepted_during_a_rotation_and_no_other() {
     let fixture = Fixture::of(rotated(URL), Arc::default());
     let body = hello().to_string();
     assert_eq!(fixture.send(signed(SECRET, "1", now(), &body)).await.0, StatusCode::ACCEPTED);

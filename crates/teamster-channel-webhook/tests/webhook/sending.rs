@@ -63,7 +63,7 @@ async fn a_request_that_was_written_and_not_answered_has_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_not_there_has_not_got_it_and_no_url_is_shown() {
+async fn an_unreachable_receiver_has_not_received_it_and_no_url_is_shown() {
     let receiver = Receiver::start([]).await;
     let url = receiver.url.clone();
     drop(receiver);

@@ -2,7 +2,7 @@
 
 use crate::capabilities::TextUnit;
 
-/// The longest marker that counts. A longer one is a line of text.
+/// The longest marker of a code block. A longer one is a line of text.
 const MAX_MARKER: usize = 16;
 
 /// An open code block.

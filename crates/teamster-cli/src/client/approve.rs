@@ -14,7 +14,7 @@ use crate::render::{width_of_stdout, write_document, write_notice};
 
 /// Answer permission requests of agents in a gateway
 ///
-/// Without an id, the open requests are listed. On a terminal each of them can then be answered.
+/// Without an id, the command lists the open requests. On a terminal it then reads an answer to each of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct ApproveArgs {
@@ -26,11 +26,11 @@ pub(crate) struct ApproveArgs {
     #[arg(value_name = "DECISION", hide_possible_values = true)]
     decision: Option<DecisionName>,
 
-    /// A reason for the agent, or the answer to its question
+    /// Send a reason to the agent, or the answer to its question
     #[arg(long, value_name = "TEXT", requires = "request")]
     message: Option<String>,
 
-    /// Only list the open requests
+    /// List the open requests only
     #[arg(long, conflicts_with = "request")]
     list: bool,
 
@@ -190,7 +190,7 @@ fn summary(request: &Request) -> Printable {
     printable!("{}\n  {}", head, what.wrapped(width_of_stdout().saturating_sub(2), 2))
 }
 
-/// Lets the person at the terminal decide.
+/// Reads the decision of the person at the terminal.
 fn choose(request: &Request) -> io::Result<Choice> {
     let is_question = is_question(request);
     let prompt = if is_question {

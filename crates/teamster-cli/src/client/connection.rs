@@ -30,16 +30,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct ServerArgs {
     /// Use the gateway at this URL, by default the one on this machine
     ///
-    /// The variable `TEAMSTER_SERVER` sets it too. The token is that of `TEAMSTER_TOKEN`, or of the data directory of the
-    /// gateway on this machine. The token of a default data directory is sent to this machine only.
+    /// The variable `TEAMSTER_SERVER` sets it too. The token is read from `TEAMSTER_TOKEN`, or from the data directory
+    /// of the gateway on this machine. The token of the default data directory is sent to this machine only.
     #[arg(long, value_name = "URL", global = true, value_hint = ValueHint::Url)]
     pub(super) server: Option<String>,
 
-    /// Read the token in this data directory of a gateway
+    /// Read the token from this data directory of a gateway
     #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath, hide_short_help = true)]
     pub(super) data_dir: Option<PathBuf>,
 
-    /// Permit http to another machine: others can read the token
+    /// Permit http to another machine; others can read the token
     #[arg(long, global = true, hide_short_help = true)]
     pub(super) insecure: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) enum ClientError {
     Unreachable { server: String, source: reqwest::Error },
     #[error("{detail}")]
     Refused { status: u16, code: String, detail: String },
-    #[error("the answer of {server} is not that of a gateway: {problem}")]
+    #[error("{server} does not answer like a gateway: {problem}; check --server")]
     Unexpected { server: String, problem: String },
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),

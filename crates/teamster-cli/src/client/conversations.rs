@@ -29,7 +29,7 @@ pub(crate) struct ConversationsArgs {
 enum Action {
     /// List conversations, the newest first (default)
     List(ListArgs),
-    /// Print what is known about a conversation
+    /// Print one conversation
     Show {
         /// The conversation
         #[arg(value_name = "ID")]
@@ -43,25 +43,25 @@ enum Action {
 
 #[derive(Clone, Debug, Default, clap::Args)]
 struct ListArgs {
-    /// Only conversations in this state: idle, queued, running, waiting or paused
+    /// List those in a state: idle, queued, running, waiting, paused
     #[arg(long, value_name = "STATE", hide_possible_values = true)]
     #[arg(value_parser = ["idle", "queued", "running", "waiting", "paused"])]
     state: Option<String>,
 
-    /// Only conversations with this agent
+    /// List those with this agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Only conversations of this channel
+    /// List those of this channel
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
 
-    /// Only conversations with this text in the title or a message
+    /// List those with this text in the title or a message
     #[arg(short, long = "query", value_name = "TEXT")]
     query: Option<String>,
 
     #[arg(short = 'n', long, value_name = "N", default_value = "20", hide_default_value = true)]
-    #[arg(help = "The largest number of conversations [20]")]
+    #[arg(help = "List at most this number of conversations [20]")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 
@@ -138,7 +138,7 @@ fn write_table(items: &[Value]) -> io::Result<()> {
         printable!("{:<36}  {:<8}  {:<8}  {:<10}  {:<20}  {}", id, state, channel, agent, created, title)
     };
     if items.is_empty() {
-        return Printable::from("there are no such conversations").write_line(&mut out);
+        return Printable::from("no conversation matches").write_line(&mut out);
     }
     row(["id", "state", "channel", "agent", "created", "title"].map(Printable::from)).write_line(&mut out)?;
     for item in items {

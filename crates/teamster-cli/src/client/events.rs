@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::connection::{ClientError, Connection};
 
-/// How long a stream may be silent. The gateway writes a comment every 10 seconds, or as it is configured.
+/// How long a stream may be silent. The gateway writes a comment at a configured interval, 10 seconds by default.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How long a lost gateway is called again.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long the client tries to reach a lost gateway again.
+const RECONNECT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The first delay before a further attempt. It doubles up to the last.
 const FIRST_DELAY: Duration = Duration::from_millis(250);
@@ -128,7 +128,7 @@ impl<'a> Events<'a> {
             }
             Err(error) if error.is_transient() => {
                 let lost = *self.lost.get_or_insert_with(Instant::now);
-                if lost.elapsed() > PATIENCE {
+                if lost.elapsed() > RECONNECT_TIMEOUT {
                     return Err(error);
                 }
                 sleep(self.delay).await;

@@ -23,7 +23,7 @@ use crate::render::write_notice;
 /// Send a message to a gateway and show the answer
 ///
 /// The message is durable when the gateway has accepted it. If the gateway restarts, the command waits for it and shows
-/// the rest of the answer. Without --conversation a new conversation is created.
+/// the rest of the answer. Without --conversation the command creates a conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct SendArgs {
@@ -42,15 +42,15 @@ pub(crate) struct SendArgs {
     #[arg(short, long, value_name = "NAME", conflicts_with = "conversation")]
     model: Option<String>,
 
-    /// What the agent may do in the new conversation
+    /// Set what the agent may do in the new conversation
     #[arg(long, value_name = "MODE", conflicts_with = "conversation")]
     permission: Option<Permission>,
 
-    /// The working directory of the new conversation
+    /// Use this working directory in the new conversation
     #[arg(short = 'C', long = "cwd", value_name = "DIR", conflicts_with = "conversation", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
 
-    /// Put it into the running turn, if the agent can take it
+    /// Send it into the running turn, if the agent can accept it
     #[arg(long)]
     steer: bool,
 
@@ -75,7 +75,8 @@ Examples:
   teamster send --conversation ID 'And now the docs'
   git diff | teamster send --output json -";
 
-/// How often the acceptance of a message is requested. The key makes repetitions safe.
+/// The number of times that a message is sent until the gateway confirms it. The idempotency key prevents a second
+/// turn.
 const ATTEMPTS: u32 = 5;
 
 #[derive(Deserialize)]

@@ -15,8 +15,8 @@ use crate::render::Output;
 
 /// Follow a conversation of a gateway
 ///
-/// Shows the messages and the answers of a conversation, first those of its log, then new ones as they happen. A lost
-/// connection is opened again after the last event.
+/// The command shows the messages and answers in the log of a conversation, then new ones as they happen. After a lost
+/// connection, it continues after the last event.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailArgs {
     /// The conversation
@@ -91,7 +91,7 @@ fn text(event: GatewayEvent) -> Option<Printable> {
         GatewayEvent::TurnEdited { text } => printable!("> changed to: {}", Printable::message(&text)),
         GatewayEvent::TurnRetrying { attempt, delay_ms, code } => {
             printable!(
-                "[attempt {} failed ({}); the next in {} s]",
+                "[attempt {} failed ({}); the next one starts in {} s]",
                 attempt,
                 Printable::exact(&code),
                 delay_ms.div_ceil(1000)
@@ -115,7 +115,6 @@ fn text(event: GatewayEvent) -> Option<Printable> {
         GatewayEvent::HookFailed { hook, reason } => {
             printable!("[the hook {} failed: {}]", Printable::exact(&hook), Printable::message(&reason))
         }
-        GatewayEvent::Notice { text } => printable!("[{}]", Printable::message(&text)),
         _ => return None,
     })
 }

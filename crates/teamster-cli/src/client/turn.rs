@@ -110,7 +110,7 @@ impl TurnDisplay {
                 self.held.clear();
                 let seconds = delay_ms.div_ceil(1000);
                 printable!(
-                    "attempt {} failed ({}); the next follows in {} s",
+                    "attempt {} failed ({}); the next one starts in {} s",
                     attempt,
                     Printable::exact(&code),
                     seconds
@@ -120,9 +120,7 @@ impl TurnDisplay {
                 self.held.clear();
                 printable!("the vendor limits requests; the turn continues at {}", Printable::exact(&until))
             }
-            GatewayEvent::SessionReset { reason } | GatewayEvent::Notice { text: reason } => {
-                Printable::message(&reason)
-            }
+            GatewayEvent::SessionReset { reason } => Printable::message(&reason),
             GatewayEvent::HookFailed { hook, reason } => {
                 printable!("the hook {} failed: {}", Printable::exact(&hook), Printable::message(&reason))
             }

@@ -6,9 +6,9 @@ use clap::ValueHint;
 
 /// Run the gateway: an HTTP API and channels for agents
 ///
-/// Connects people and programs to agents and keeps their conversations: an accepted message survives a crash. Without
-/// options it listens on this machine only, keeps its data in ~/.local/share/teamster, and uses the agent that teamster
-/// doctor finds. The first line of its output is the URL.
+/// The gateway connects people and programs to agents and keeps their conversations. An accepted message survives a
+/// crash. Without options it listens on this machine only, keeps its data in ~/.local/share/teamster, and uses the
+/// agent that teamster doctor finds. The first line of its output is the URL.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct ServeArgs {
@@ -19,14 +19,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: Option<String>,
 
-    /// A proxy in front of the gateway ends TLS
+    /// Expect a proxy that terminates TLS
     ///
-    /// Then the gateway may listen beyond this machine without a certificate of its own. Clients must not be able to reach
-    /// it past the proxy.
+    /// The gateway may then listen beyond this machine without a certificate. Clients must not be able to reach it
+    /// without the proxy.
     #[arg(long)]
     pub(crate) behind_proxy: bool,
 
-    /// Keep the store, attachments and the first token here
+    /// Keep the store, attachments and the token in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) data_dir: Option<PathBuf>,
 
@@ -34,9 +34,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
-    /// Set what this process does: all (default)
+    /// Set the role of this process: all (default)
     ///
-    /// The roles api, worker and channels need a store that several machines share, which does not exist yet.
+    /// The roles api, worker and channels are not available yet: they need a store that several machines share.
     #[arg(long, value_name = "ROLE", hide_possible_values = true)]
     pub(crate) role: Option<RoleName>,
 
@@ -94,11 +94,12 @@ Configuration:
   operator.
 
 Signals:
-  SIGTERM and Ctrl-C stop it after running turns have ended, within the limit
-  timing.shutdown_timeout. Later turns are kept for the next start. A second
-  signal stops it at once.
+  On SIGTERM or Ctrl-C the gateway waits for running turns, for at most
+  timing.shutdown_timeout, and then exits. Other turns stay in the store for the
+  next start. A second signal stops it at once.
 
 Exit codes:
   0    it was stopped, or --check found no problem
   1    it could not start, for example because the agent cannot run
-  2    wrong usage, or the configuration is invalid";
+  2    wrong usage, or the configuration is invalid
+  130  a second signal stopped it";

@@ -29,7 +29,7 @@ pub(crate) struct DataDir {
     /// Its file is locked. The lock belongs to this process: processes that it starts do not inherit it, so agents that outlive
     /// a killed gateway do not block the next one.
     _lock: File,
-    /// Where agents keep their session files: the same after each start.
+    /// The name of the place where agents keep their session files. It is the same after each start.
     pub(crate) host: String,
 }
 
@@ -90,7 +90,7 @@ fn check_owner(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of this machine for the store. It is made once.
+/// Returns the name of this machine for the store. It is generated once.
 fn host(file: &Path) -> io::Result<String> {
     match fs::read_to_string(file) {
         Ok(name) if !name.trim().is_empty() => return Ok(name.trim().to_owned()),

@@ -1,4 +1,4 @@
-//! The first lines of a gateway's output: where it listens, how to get in, and what it will allow.
+//! The first lines of a gateway's output: its URL, its token, and what its agents may do.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::printable::{Printable, printable};
 
 const CAUTION: Style = AnsiColor::Yellow.on_default().bold();
 
-/// How the operator gets in.
+/// Where the operator's token is.
 #[derive(Debug)]
 pub(super) enum Access<'a> {
-    /// With the token of the variable.
+    /// In the variable `TEAMSTER_TOKEN`.
     Fixed,
-    /// With this new token, which is in the file. It is shown on a terminal only.
+    /// In the file, which was created now. The secret is shown on a terminal only.
     Created { secret: &'a str, file: &'a Path },
-    /// With the token in the file.
+    /// In the file.
     File(&'a Path),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn write(
     row("agent", &printable!("{}{}{}", Printable::exact(&agent.agent), version, program)).write_line(out)?;
     row("directory", &home_relative(&config.turn.directory)).write_line(out)?;
     if config.turn.permission == PermissionMode::Full {
-        let text = "full: EVERY MESSAGE CAN CHANGE FILES AND RUN COMMANDS WITHOUT A QUESTION";
+        let text = "full: EVERY MESSAGE CAN CHANGE FILES AND RUN COMMANDS WITHOUT APPROVAL";
         row("permission", &Printable::from(text).styled(CAUTION)).write_line(out)?;
     } else {
         row("permission", &permission(config.turn.permission)).write_line(out)?;

@@ -58,7 +58,7 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
 /// Returns the data directory and the file of the store.
 ///
 /// # Errors
-/// A value is invalid, or there is no place for data.
+/// A value is invalid, or no data directory can be determined.
 pub(super) fn locations(values: &ServeValues, inputs: &impl Inputs) -> Result<(PathBuf, PathBuf), ConfigError> {
     let table = table(values, inputs)?;
     let directory = table.data_dir.clone().or_else(|| data_dir::default_directory(inputs)).ok_or_else(no_directory)?;

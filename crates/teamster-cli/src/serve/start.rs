@@ -26,7 +26,7 @@ use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::signals::Signals;
 
-/// What the end of a shutdown may take beyond its limit: killed agents are reaped, and answers are delivered.
+/// The time that a shutdown may take beyond its limit: killed agents are reaped, and answers are delivered.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(15);
 
 /// Checks what a start needs, and starts nothing. Returns the exit code.
@@ -182,7 +182,7 @@ async fn start(
         }
         Some(FirstToken::Created { file, .. } | FirstToken::Exists { file }) => Access::File(file),
     };
-    // A closed standard output is no reason to stop.
+    // A closed standard output does not stop the gateway.
     _ = greeting::write(&mut anstream::stdout(), &url, &access, &config, agent);
     Ok(Started { running, server })
 }
@@ -196,9 +196,9 @@ async fn until_stopped(signals: &mut Signals, started: Started, timeout: Duratio
     };
     if has_failed {
         running.shutdown().await;
-        return fail(&"the HTTP server has stopped: see the log".into());
+        return fail(&"the HTTP server has stopped: the log has the reason".into());
     }
-    write_notice(&"stopping: running turns may end; a second signal kills them".into());
+    write_notice(&"stopping: waiting for running turns; a second signal kills them".into());
     let shutdown = async {
         running.shutdown().await;
         _ = server.await;

@@ -44,7 +44,7 @@ pub(crate) struct ServeValues {
     pub(crate) values: BTreeMap<String, (Value, Source)>,
     /// What is wrong with the files and variables.
     pub(crate) problems: Vec<ConfigError>,
-    /// What the operator should know.
+    /// Notes for the operator.
     pub(crate) notes: Vec<Printable>,
     /// The agents.
     pub(crate) registry: Registry,

@@ -39,8 +39,8 @@ pub(crate) struct StoreArgs {
 enum Action {
     /// Write a consistent copy to a new file, while the gateway runs
     ///
-    /// The copy is checked before it gets its name. Attachments are files of the data directory: copy its directory files
-    /// as well.
+    /// The copy is checked before it gets its name. It does not contain attachments: copy the subdirectory files of the
+    /// data directory as well.
     Backup {
         /// The new file
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -48,7 +48,7 @@ enum Action {
     },
     /// Replace the store with a copy, while no gateway runs
     ///
-    /// The present store is kept beside it, with the ending .before-restore.
+    /// The present store is kept beside the restored one, with the suffix .before-restore.
     Restore {
         /// The copy
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -63,9 +63,9 @@ enum StoreCommandError {
     Store(#[from] StoreError),
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    #[error("there is no store at {}", .0.to_string_lossy())]
+    #[error("there is no store at {}: name the data directory of the gateway with --data-dir", .0.to_string_lossy())]
     Missing(PathBuf),
-    #[error("{} exists from an earlier restore: move it away first", .0.to_string_lossy())]
+    #[error("{} exists, from an earlier restore: move it to another place first", .0.to_string_lossy())]
     Kept(PathBuf),
     #[error("cannot {action} {}: {source}", path.to_string_lossy())]
     File { action: &'static str, path: PathBuf, source: io::Error },
@@ -116,7 +116,7 @@ async fn restore(directory: &Path, store: &Path, copy: &Path) -> Result<Printabl
     if !copy.exists() {
         return Err(StoreCommandError::Missing(copy.to_owned()));
     }
-    // No gateway can start meanwhile.
+    // No gateway can start during the restore.
     let _lock = data_dir::open(directory)?;
     let fresh = beside(store, ".restored");
     let kept = beside(store, ".before-restore");

@@ -12,8 +12,8 @@ pub struct ClientAddress(pub IpAddr);
 impl ClientAddress {
     /// Finds the address of the client.
     ///
-    /// Behind a proxy it is the last entry of the last `X-Forwarded-For`: the proxy wrote it. What precedes it may be made up by
-    /// the client. A request without a valid entry counts for the proxy itself.
+    /// Behind a proxy it is the last entry of the last `X-Forwarded-For`, which the proxy wrote. The client can forge
+    /// earlier entries. A request without a valid entry has the address of the proxy.
     pub fn find(extensions: &Extensions, headers: &HeaderMap, behind_proxy: bool) -> Self {
         let forwarded = behind_proxy.then(|| forwarded_for(headers)).flatten();
         let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
@@ -21,7 +21,7 @@ impl ClientAddress {
         Self(forwarded.or(peer).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)).to_canonical())
     }
 
-    /// Returns the address to which limits apply. A subscriber of IPv6 has at least a network of 64 bits.
+    /// Returns the address to which limits apply. For IPv6 this is the /64 network, because a client has at least that.
     pub fn limited(self) -> IpAddr {
         match self.0 {
             IpAddr::V6(address) if !address.is_loopback() => {
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_proxy_a_forwarded_address_is_a_lie() {
+    fn without_a_proxy_a_forwarded_address_is_ignored() {
         assert_eq!(find("192.0.2.1:9", &["198.51.100.7"], false), "192.0.2.1");
     }
 

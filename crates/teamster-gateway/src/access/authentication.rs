@@ -1,4 +1,4 @@
-//! From the headers of a request to an identity.
+//! Authenticates the caller of a request by its headers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::sessions;
 use super::tokens::{AccessError, OPERATOR, SessionDocument, TokenDocument, Tokens};
 use crate::engine::Gateway;
 
-/// Why a caller has not proved its identity.
+/// Why a caller is not authenticated.
 #[derive(Debug)]
 pub(crate) enum Denial {
     /// There is no token and no session.
@@ -49,7 +49,7 @@ impl Denial {
     }
 }
 
-/// Proves the identity of callers.
+/// Authenticates callers.
 #[derive(Debug)]
 pub(crate) struct Authentication {
     tokens: Tokens,
@@ -63,7 +63,7 @@ impl Authentication {
         Self { tokens: Tokens::new(gateway.clone()), gateway, fixed, failures: Failures::new() }
     }
 
-    /// Proves the identity of a caller by the headers of its request. Nothing is cached: a revocation counts at once.
+    /// Authenticates a caller by the headers of its request. Nothing is cached, so a revocation takes effect at once.
     pub(crate) async fn authenticate(&self, headers: &HeaderMap, address: IpAddr) -> Result<Authenticated, Denial> {
         let result = match bearer(headers) {
             Bearer::None => match sessions::presented(headers) {
@@ -74,7 +74,7 @@ impl Authentication {
             Bearer::Token(secret) => self.by_token(&secret, address).await,
         };
         match result {
-            // Only what a guess can cause counts as a failed guess.
+            // Only an error that a guess can cause is counted as a failed guess.
             Err(denial @ (Denial::Malformed | Denial::Unknown)) => {
                 Err(self.failures.record(address).map_or(denial, Denial::Locked))
             }
@@ -85,8 +85,8 @@ impl Authentication {
     async fn by_token(&self, secret: &Secret, address: IpAddr) -> Result<Authenticated, Denial> {
         let hash = secret.hash();
         let locked = self.failures.locked(address);
-        // A token of the store has 256 random bits, so that guesses do not matter and never lock out its owner. The fixed
-        // token may be weaker: it is not even compared while the address is locked.
+        // A token of the store has 256 random bits, so guesses are harmless and do not lock its owner out. The fixed
+        // token may be weaker: it is not compared while the address is locked.
         if locked.is_none() && self.fixed.as_ref().is_some_and(|fixed| fixed.matches(secret)) {
             let identity = Identity { token: None, owner: OPERATOR.to_owned(), scopes: vec![Scope::Admin] };
             return Ok(Authenticated { identity, method: Method::Token { hash } });

@@ -44,24 +44,24 @@ pub struct Identity {
     pub scopes: Vec<Scope>,
 }
 
-/// A caller that has proved its identity.
+/// An authenticated caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Authenticated {
     /// Its identity.
     pub(crate) identity: Identity,
-    /// How it has proved it.
+    /// The credential that it has used.
     pub(crate) method: Method,
 }
 
-/// How a caller has proved its identity.
+/// The credential of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// With a token in the header `Authorization`.
+    /// A token in the header `Authorization`.
     Token {
         /// The hash of its secret.
         hash: [u8; 32],
     },
-    /// With the cookie of the page, which a browser sends by itself.
+    /// The cookie of the page, which a browser sends automatically.
     Session {
         /// The session, as a token.
         id: TokenId,
@@ -86,7 +86,7 @@ impl Identity {
         Err(GatewayError::Forbidden { reason })
     }
 
-    /// Returns the key for which its limits count.
+    /// Returns the key to which its limits apply.
     pub(crate) fn limit_key(&self) -> LimitKey {
         self.token.map_or(LimitKey::Fixed, LimitKey::Token)
     }

@@ -14,7 +14,7 @@ use teamster_store::TokenId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// To whom a limit applies.
+/// The key to which a limit applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LimitKey {
     /// An address, or a network of IPv6.
@@ -28,7 +28,7 @@ pub(crate) enum LimitKey {
 /// The number of checks after which forgotten keys are removed.
 const CLEANUP: u32 = 1_024;
 
-/// How often the requests of one second may come at once.
+/// The burst, as a multiple of the requests per second.
 const BURST: u32 = 4;
 
 /// Failed authentications of an address per minute.
@@ -37,14 +37,14 @@ const FAILURES: NonZeroU32 = match NonZeroU32::new(20) {
     None => NonZeroU32::MIN,
 };
 
-/// New sessions of a token that may come at once.
+/// The burst of new sessions of a token.
 const SESSIONS: NonZeroU32 = match NonZeroU32::new(300) {
     Some(count) => count,
     None => NonZeroU32::MIN,
 };
 
 /// How long a request waits for others of the same key.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A rate for each key. Keys that have not been used for a while take no memory.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub(crate) fn requests(per_second: NonZeroU32) -> Quota {
     Quota::per_second(per_second).allow_burst(per_second.saturating_mul(NonZeroU32::MIN.saturating_add(BURST - 1)))
 }
 
-/// The quota of new sessions: a few hundred at once, and one a minute for ever.
+/// The quota of new sessions: a burst of a few hundred, then one per minute.
 pub(crate) fn new_sessions() -> Quota {
     Quota::per_minute(NonZeroU32::MIN).allow_burst(SESSIONS)
 }
@@ -117,51 +117,51 @@ pub(crate) struct Concurrency {
 #[derive(Debug)]
 struct InUse {
     semaphore: Arc<Semaphore>,
-    /// Requests that hold or want a permit.
+    /// Requests that hold a permit or wait for one.
     requests: usize,
 }
 
-/// The place of a request. Dropping it frees the place.
+/// The permit of a request. Dropping it releases the permit.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    /// Holds the place.
+    /// The permit of the key.
     _permit: OwnedSemaphorePermit,
     _entry: Entry,
 }
 
-/// The places of long responses: in all, and of each key.
+/// The permits of long responses: in total, and per key.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct StreamPermits {
     all: Arc<Semaphore>,
     of_key: Concurrency,
 }
 
-/// A place of a long response. Dropping it frees the place.
+/// The permit of a long response. Dropping it releases the permit.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
-    /// Holds the place among all.
+    /// One of all permits.
     _all: OwnedSemaphorePermit,
-    /// Holds the place of the key.
+    /// One of the key's permits.
     _of_key: Permit,
 }
 
-/// Below this number of places, one key may take all.
-const FEW_PLACES: usize = 8;
+/// Below this number of permits, one key may take all of them.
+const FEW_PERMITS: usize = 8;
 
-impl Places {
-    /// Creates places, of which one key takes at most a quarter.
+impl StreamPermits {
+    /// Creates permits, of which one key takes at most a quarter.
     pub(crate) fn new(all: usize) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
-        let of_key = if all < FEW_PLACES { all } else { all / 4 };
+        let of_key = if all < FEW_PERMITS { all } else { all / 4 };
         Self { all: Arc::new(Semaphore::new(all)), of_key: Concurrency::new(of_key) }
     }
 
-    /// Returns the number of free places.
+    /// Returns the number of available permits.
     pub(crate) fn free(&self) -> usize {
         self.all.available_permits()
     }
 
-    /// Takes a place if there is one.
+    /// Takes a permit if one is available.
     pub(crate) fn take(&self, key: LimitKey) -> Option<StreamPermit> {
         let of_key = self.of_key.try_enter(key)?;
         let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
@@ -181,14 +181,14 @@ impl Concurrency {
         Self { limit: limit.clamp(1, Semaphore::MAX_PERMITS), keys: Arc::default() }
     }
 
-    /// Takes a place, and waits a moment for one. `None` if all are taken.
+    /// Takes a permit, and waits for at most `PERMIT_TIMEOUT`. `None` if none is available then.
     pub(crate) async fn enter(&self, key: LimitKey) -> Option<Permit> {
         let (semaphore, entry) = self.entry(key);
-        let permit = timeout(PATIENCE, semaphore.acquire_owned()).await.ok()?.ok()?;
+        let permit = timeout(PERMIT_TIMEOUT, semaphore.acquire_owned()).await.ok()?.ok()?;
         Some(Permit { _permit: permit, _entry: entry })
     }
 
-    /// Takes a place if there is one.
+    /// Takes a permit if one is available.
     pub(crate) fn try_enter(&self, key: LimitKey) -> Option<Permit> {
         let (semaphore, entry) = self.entry(key);
         Some(Permit { _permit: semaphore.try_acquire_owned().ok()?, _entry: entry })
@@ -244,16 +244,16 @@ mod tests {
     }
 
     #[test]
-    fn one_key_takes_at_most_a_quarter_of_the_places() {
-        let places = Places::new(40);
+    fn one_key_takes_at_most_a_quarter_of_the_permits() {
+        let permits = StreamPermits::new(40);
         let key = |number| LimitKey::Token(TokenId::new(uuid::Uuid::from_u128(number)));
-        let taken: Vec<_> = std::iter::from_fn(|| places.take(key(1))).take(100).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| permits.take(key(1))).take(100).collect();
         assert_eq!(taken.len(), 10);
-        let others: Vec<_> = (0..100).filter_map(|number| places.take(key(2 + number % 8))).collect();
-        assert_eq!(others.len(), 30, "all places are taken");
+        let others: Vec<_> = (0..100).filter_map(|number| permits.take(key(2 + number % 8))).collect();
+        assert_eq!(others.len(), 30, "all permits are taken");
         drop(taken);
-        assert_eq!((0..100).filter_map(|number| places.take(key(2 + number % 8))).collect::<Vec<_>>().len(), 10);
-        let few = Places::new(3);
+        assert_eq!((0..100).filter_map(|number| permits.take(key(2 + number % 8))).collect::<Vec<_>>().len(), 10);
+        let few = StreamPermits::new(3);
         assert_eq!((0..9).filter_map(|_| few.take(key(1))).collect::<Vec<_>>().len(), 3);
     }
 

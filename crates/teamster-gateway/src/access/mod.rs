@@ -8,7 +8,7 @@
 //! | `secret` | secrets of tokens: made, hashed, never shown |
 //! | `tokens` | tokens in the store, and the first one |
 //! | `sessions` | cookies of the page |
-//! | `authentication` | from the headers of a request to an identity |
+//! | `authentication` | authenticates callers by the headers of their requests |
 //! | `address` | the address of a client, behind a proxy or not |
 //! | `origin` | the checks of `Host` and `Origin` |
 //! | `limits` | limits for each token and address |
@@ -29,7 +29,7 @@ pub(crate) use authentication::{Authentication, Denial};
 pub(crate) use denials::Denials;
 pub(crate) use identity::{Authenticated, Method};
 pub use identity::{Identity, Scope};
-pub(crate) use limits::{Concurrency, LimitKey, Places, Rate, StreamPermit, new_sessions, requests};
+pub(crate) use limits::{Concurrency, LimitKey, Rate, StreamPermit, StreamPermits, new_sessions, requests};
 pub(crate) use origin::{Hosts, WrongOrigin, is_https};
 pub use secret::{InvalidSecret, Secret};
 pub(crate) use sessions::{create as create_session, no_cookie, remove_ended as remove_ended_sessions};

@@ -35,7 +35,7 @@ impl Hosts {
     /// Takes the names of a configuration, and the address where the gateway listens.
     pub(crate) fn new(config: &Config, listen: SocketAddr) -> Self {
         let mut names: Vec<_> = LOOPBACK.iter().map(|name| (*name).to_owned()).collect();
-        // Everything that is not a name of a client, such as 0.0.0.0, stays out.
+        // Addresses that no client uses as a name, such as 0.0.0.0, are not added.
         if !listen.ip().is_unspecified() {
             names.push(literal(listen.ip()));
         }
@@ -67,7 +67,7 @@ impl Hosts {
     }
 }
 
-/// Returns whether clients use TLS, also if a proxy ends it.
+/// Returns whether clients use TLS, even if a proxy terminates it.
 pub(crate) fn is_https(config: &Config) -> bool {
     config.tls.is_some() || config.behind_proxy
 }

@@ -83,7 +83,7 @@ impl Secret {
         self.0.starts_with(SESSION_PREFIX)
     }
 
-    /// Returns the hash under which the store knows it.
+    /// Returns the hash under which the store keeps it.
     pub(super) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_no_header_can_carry_is_no_secret() {
+    fn a_text_that_no_header_can_contain_is_not_a_secret() {
         for text in ["", "a b", "ü", "a\nb", &"x".repeat(257)] {
             assert!(Secret::presented(text).is_none(), "{text:?}");
         }

@@ -1,7 +1,8 @@
-//! Sessions of the page: a cookie instead of a token in reach of scripts.
+//! Sessions of the page: a cookie instead of a token that scripts could read.
 //!
-//! A session is a token of the store that was derived from another one. It ends with its time, with a logout, or with the token
-//! from which it was derived. The cookie has a secret of its own, so that it does not reveal the token.
+//! A session is a token of the store that was derived from another one. It ends after its lifetime, at the logout, or
+//! when the token from which it was derived is revoked. The cookie has a secret of its own, so that it does not reveal
+//! the token.
 
 use std::time::Duration;
 
@@ -51,7 +52,8 @@ pub(crate) async fn create(
     Ok(Some(NewSession { view, cookie: cookie(secret.expose(), LIFETIME.as_secs(), is_https) }))
 }
 
-/// Deletes sessions that have ended, until the task is dropped. Their starts are in the audit log.
+/// Deletes sessions that have ended, until the task is dropped. The audit log keeps an entry for the start of each
+/// session.
 pub(crate) async fn remove_ended(gateway: Gateway) {
     loop {
         match remove_ended_once(&gateway).await {

@@ -39,14 +39,14 @@ pub enum AccessError {
         /// What is wrong, and how to correct it.
         problem: &'static str,
     },
-    /// The operating system gives no random numbers.
-    #[error("the operating system gives no random numbers: {0}")]
+    /// The operating system provides no random numbers.
+    #[error("the operating system provides no random numbers: {0}")]
     Random(getrandom::Error),
     /// The document of a token cannot be read or written.
     #[error("the document of a token is invalid: {0}")]
     Document(#[from] serde_json::Error),
     /// The file of the first token cannot be used.
-    #[error("cannot {action} {path:?}: {source}; the file keeps the first token, its directory must be writable")]
+    #[error("cannot {action} {path:?}: {source}; this file stores the first token, and its directory must be writable")]
     File {
         /// What was being done.
         action: &'static str,
@@ -218,7 +218,7 @@ impl Tokens {
         Ok((views, page.next.map(|cursor| cursor.as_str().to_owned())))
     }
 
-    /// Returns whether a token was ever created. Sessions of the page do not count.
+    /// Returns whether a token was ever created. Sessions of the page are ignored.
     async fn is_any(&self) -> Result<bool, AccessError> {
         let mut page = PageRequest::first(100);
         loop {
@@ -233,7 +233,8 @@ impl Tokens {
         }
     }
 
-    /// Revokes a token, and with it the sessions that were derived from it. The time of the first call counts.
+    /// Revokes a token, and with it the sessions that were derived from it. A later call keeps the time of the first
+    /// one.
     ///
     /// # Errors
     /// The token does not exist, or the store cannot be used.
@@ -258,8 +259,8 @@ fn view(token: &Token) -> Result<TokenView, AccessError> {
 
 /// Creates the first token if the store has none: with all scopes, in a file of the data directory that only this user can read.
 ///
-/// The file is durable before the token is stored, so that a crash in between leaves a file without a token and the next start
-/// replaces it. A token without its file cannot arise.
+/// The file is durable before the token is stored. After a crash in between, there is a file without a token, and the
+/// next start replaces it. There is never a token without its file.
 ///
 /// # Errors
 /// The file cannot be written, or the store cannot be used.

@@ -107,7 +107,7 @@ async fn load(context: &Context, shown: &Content, max: u64, attempt: Attempt) ->
     let bytes = match context.gateway.attachments().get(&file.hash).await {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Next::Failed("the file does not exist any more".to_owned()));
+            return Err(Next::Failed("the file no longer exists".to_owned()));
         }
         Err(error) => return Err(attempt.later(&format!("the file cannot be read: {error}"), None)),
     };

@@ -1,4 +1,4 @@
-//! What the outbox keeps of a delivery.
+//! The document of a delivery in the store.
 
 use serde::{Deserialize, Serialize};
 use teamster_channel::Content;

@@ -25,7 +25,8 @@ pub async fn check(channel: &dyn Channel) -> Result<(), String> {
     }
 }
 
-/// Checks a channel once, for the operator. The channel receives meanwhile, because the service may answer later.
+/// Checks a channel once, for the operator. The channel already receives during the check, because the service may
+/// answer later.
 pub(super) async fn check_once(gateway: Gateway, channel: Arc<dyn Channel>) {
     let checked = tokio::select! {
         () = gateway.stopping().cancelled() => return,

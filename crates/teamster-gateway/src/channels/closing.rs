@@ -8,7 +8,7 @@ use crate::error::GatewayError;
 
 impl Gateway {
     /// Returns what the chat of a permission request shows when it is closed. Add it in the transaction that closes the request,
-    /// so that the chat shows the outcome once, also after a crash.
+    /// so that the chat shows the outcome once, even after a crash.
     pub(crate) async fn closed_prompt(
         &self,
         permission: &Permission,

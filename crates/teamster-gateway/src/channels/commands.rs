@@ -142,7 +142,8 @@ impl Chat<'_> {
         let by = format!("{}:{}", self.address.channel, self.author);
         match self.gateway.restart_conversation(conversation.id, &by).await {
             Ok(()) => {
-                Ok("The agent starts anew with the next message. The log of the conversation is kept.".to_owned())
+                Ok("The agent gets a new session with the next message. The log of the conversation is kept."
+                    .to_owned())
             }
             Err(GatewayError::Store(StoreError::ConversationBusy { .. })) => {
                 Ok("A turn is running. Send /stop first, then /new.".to_owned())
@@ -175,7 +176,7 @@ impl Chat<'_> {
         let resolved = self.resolved(Some(&conversation.agent), &settings)?;
         let state = match conversation.state {
             ConversationState::Idle => "idle",
-            ConversationState::Queued => "waiting for a free place",
+            ConversationState::Queued => "waiting for a worker",
             ConversationState::Running => "a turn is running",
             ConversationState::Waiting => "the agent waits for an answer",
             ConversationState::Paused => "paused until the end of a rate limit",

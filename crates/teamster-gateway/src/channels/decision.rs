@@ -8,10 +8,11 @@ use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
 
-/// The longest wait that a service can demand. A longer one is a mistake.
+/// The longest wait that a service can require. A longer one is treated as an error of the service.
 const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
 
-/// The beginning of the error of a delivery whose outcome is unknown. A caller that queues it again wants it to be sent.
+/// The start of the error of a delivery whose outcome is unknown. A caller that queues it again requests that it is
+/// sent.
 pub(super) const UNKNOWN: &str = "it is unknown whether the service has this message: ";
 
 /// What happens to a delivery after an attempt that has not confirmed all parts.
@@ -19,7 +20,7 @@ pub(super) const UNKNOWN: &str = "it is unknown whether the service has this mes
 pub(super) enum Next {
     /// It is sent again at this time.
     Retry(Timestamp, String),
-    /// The service was not called. It is sent at this time, and the attempt does not count.
+    /// The service was not called. It is sent at this time, and the attempt is not counted.
     Postpone(Timestamp),
     /// It is given up.
     Failed(String),
@@ -27,14 +28,14 @@ pub(super) enum Next {
     Unknown(String),
 }
 
-/// What is known of an attempt.
+/// The data about an attempt on which decisions depend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     /// Its number, starting at 1.
     pub(super) number: u32,
     /// The number after which the delivery is given up.
     pub(super) max: u32,
-    /// The delay before the next one, unless the service demands a longer one.
+    /// The delay before the next one, unless the service requires a longer one.
     pub(super) delay: Duration,
     /// The time.
     pub(super) now: Timestamp,
@@ -47,11 +48,11 @@ impl Attempt {
         if self.number <= self.max {
             return None;
         }
-        let reason = format!("each of {} attempts has ended the channel or the gateway", self.max);
+        let reason = format!("all {} attempts ended with a crash of the channel or the gateway", self.max);
         Some(if was_started { Next::Unknown(format!("{UNKNOWN}{reason}")) } else { Next::Failed(reason) })
     }
 
-    /// Decides after an error that may end.
+    /// Decides after a temporary error.
     pub(super) fn later(self, reason: &str, demanded: Option<Duration>) -> Next {
         if self.number >= self.max {
             return Next::Failed(format!("given up after {} attempts: {reason}", self.number));
@@ -79,9 +80,9 @@ pub(super) enum Settlement {
         /// Whether the service may show it twice.
         may_be_repeat: bool,
     },
-    /// The service does not answer: ask again later.
+    /// The service does not answer: call it again later.
     AskLater(String),
-    /// The outcome cannot be found out: report it.
+    /// The outcome cannot be determined: report it.
     Report,
 }
 

@@ -1,7 +1,7 @@
 //! Builds the deliveries of a turn. The engine adds them in the transaction to which they belong.
 //!
-//! A key is made of the turn, its claim if the item belongs to one attempt, the kind and the part. Two different items of a turn never share a key, so that a notice
-//! of a failure cannot take the place of the answer.
+//! A key consists of the turn, its claim if the item belongs to one attempt, the kind and the part. Two different items
+//! of a turn never share a key, so a notice of a failure cannot replace the answer.
 
 use std::fmt::Write as _;
 
@@ -95,7 +95,7 @@ pub(super) fn progress_key(to: &Recipient<'_>) -> String {
     to.shared_key("progress")
 }
 
-/// Shows the answer of a turn. An empty answer is shown as such: a chat never stays silent.
+/// Shows the answer of a turn. For an empty answer, the chat gets a text that states this.
 pub fn answer(to: &Recipient<'_>, text: &str, session_id: Option<&str>) -> Result<Vec<NewDelivery>, GatewayError> {
     let text = if text.trim().is_empty() { wording::EMPTY_ANSWER } else { text };
     let content = Content::Answer { text: text.to_owned(), session_id: session_id.map(str::to_owned) };
@@ -113,8 +113,8 @@ pub fn notice(to: &Recipient<'_>, name: &str, text: &str) -> Result<Vec<NewDeliv
     to.delivery(to.key(&format!("notice:{name}")), &Body::of(Content::Notice { text: text.to_owned() }))
 }
 
-/// Shows what an agent sends with a tool, in its own chat or another one. The key is that of the tool call: a retried attempt
-/// that sends the same again does not double it.
+/// Shows what an agent sends with a tool, in its own chat or another one. The key is that of the tool call, so a
+/// retried attempt that sends the same item again does not duplicate it.
 pub fn of_tool(
     conversation: ConversationId,
     turn: TurnId,
@@ -150,7 +150,7 @@ pub fn prompt(
     to.delivery(to.shared_key(&prompt_kind(request)), &Body { meanings, ..Body::of(content) })
 }
 
-/// Shows a permission request: what the agent wants to do, and the answers allow, allow always and deny. If none of the
+/// Shows a permission request, with the answers allow, allow always and deny. If none of the
 /// approvers is in the chat, it has no answers and names where it can be answered. One that is not shown whole cannot be allowed.
 pub fn permission_prompt(
     to: &Recipient<'_>,

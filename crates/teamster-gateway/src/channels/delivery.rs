@@ -34,7 +34,7 @@ struct Lane {
 /// Sends deliveries until `stop` is cancelled, then those that are ready, such as the answers of the last turns, within a time
 /// limit.
 ///
-/// Dropping the future ends it like a crash: the outcomes of the calls that are under way are unknown.
+/// Dropping the future ends it like a crash: the outcomes of the calls in progress are unknown.
 pub(super) async fn deliver(gateway: Gateway, stop: CancellationToken, failpoint: Failpoint) {
     let settings = gateway.config().channels.delivery.clone();
     let lanes: Vec<_> = gateway

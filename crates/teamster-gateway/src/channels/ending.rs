@@ -25,7 +25,7 @@ pub(super) async fn record(
     };
     let (step, reason, is_unknown) = match end {
         Next::Retry(at, reason) => {
-            // The wish of a caller to send it, although the service may have it, survives a failure.
+            // A caller's request to send a delivery that the service may already have remains after a failure.
             let is_requested = delivery.error.as_deref().is_some_and(|error| error.starts_with(UNKNOWN));
             let reason = if is_requested { format!("{UNKNOWN}{reason}") } else { reason };
             let attempt = delivery.attempts;
@@ -71,7 +71,8 @@ fn effects(context: &Context, delivery: &Delivery, reason: &str, is_unknown: boo
     Effects { events: events.into_iter().collect(), deliveries: notice.into_iter().collect() }
 }
 
-/// Returns the notice about a delivery that was given up. A notice about a lost notice would not end.
+/// Returns the notice about a delivery that was given up. There is none for a lost notice, because notices about
+/// notices would never end.
 fn notice_text(delivery: &Delivery, reason: &str, is_unknown: bool) -> Option<String> {
     let body: Body = delivery.body.to().ok()?;
     match body.content {
@@ -81,7 +82,7 @@ fn notice_text(delivery: &Delivery, reason: &str, is_unknown: bool) -> Option<St
             Some(format!("The file {name} could not be sent: {}.", teamster_channel::render::escape(reason)))
         }
         _ if is_unknown => {
-            let text = "A message may not have arrived here. It is in the log of the conversation.";
+            let text = "A message may not have been delivered here. It is in the log of the conversation.";
             Some(text.to_owned())
         }
         _ => None,

@@ -1,9 +1,9 @@
-//! Places where a test ends the delivery loop, as a crash would.
+//! Failpoints: steps at which a test ends the delivery loop, as a crash would.
 
 #[cfg(not(test))]
 use crate::failpoints::failpoint;
 
-/// A place between two durable steps of a delivery.
+/// A point between two durable steps of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The delivery is claimed.

@@ -23,7 +23,7 @@ use crate::config::{Origin, rule_for};
 use crate::engine::{AcceptedMessage, AnswerResult, Caller, Gateway, IncomingMessage, MessageTarget};
 use crate::error::GatewayError;
 
-/// The number of chats whose messages of programs are counted. With more, all counts start anew.
+/// The number of chats whose messages of programs are counted. If there are more, all counters are reset.
 const MAX_COUNTED_CHATS: usize = 10_000;
 
 /// Who may answer a request.
@@ -69,7 +69,8 @@ impl ChannelInbox {
         }
     }
 
-    /// Returns whether an author may answer a request of these approvers. One that only `*` permits must be admitted itself.
+    /// Returns whether an author may answer a request of these approvers. If only `*` permits the author, the rules
+    /// must also admit the author.
     fn may_answer(&self, answer: &PromptAnswer, approvers: &[String]) -> bool {
         let is_named = approvers.contains(&self.author_id(&answer.author));
         !answer.author.is_bot && (is_named || self.admits(&answer.address, &answer.author))
@@ -79,7 +80,7 @@ impl ChannelInbox {
         format!("{}:{}", self.channel, author.id)
     }
 
-    /// Returns whether a message of a program is one too many. A message of a person starts the count anew.
+    /// Returns whether a message of a program exceeds the limit. A message of a person resets the counter.
     fn is_loop(&self, message: &Message) -> bool {
         let settings = self.gateway.config().channels.bots;
         let mut bots = self.bots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +115,9 @@ impl ChannelInbox {
             let hash = match self.gateway.attachments().put(attachment.bytes).await {
                 Ok(hash) => hash,
                 Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => {
-                    return Ok(Err("The gateway has no room for attachments. Its operator must make some.".to_owned()));
+                    return Ok(Err(
+                        "The gateway has no space for attachments. Its operator must free space.".to_owned()
+                    ));
                 }
                 Err(error) => return Err(internal(&error)),
             };
@@ -164,7 +167,7 @@ impl ChannelInbox {
     }
 }
 
-/// Returns what the channel learns about a message.
+/// Returns the outcome of a message for the channel.
 fn receipt(accepted: Result<AcceptedMessage, GatewayError>) -> Result<Receipt, InboxError> {
     match accepted {
         Ok(accepted) if accepted.is_duplicate => Ok(Receipt::Duplicate),
@@ -225,7 +228,7 @@ impl Inbox for ChannelInbox {
 
     async fn command(&self, command: ChatCommand) -> Result<CommandReply, InboxError> {
         if command.author.is_bot || !self.admits(&command.address, &command.author) {
-            return Ok(CommandReply { text: "You must not use this gateway.".to_owned() });
+            return Ok(CommandReply { text: "You may not use this gateway.".to_owned() });
         }
         let address = self.chat_address(command.address.clone());
         match commands::run(&self.gateway, address, &command).await {
@@ -255,8 +258,8 @@ fn internal(error: &(dyn std::error::Error + 'static)) -> InboxError {
     if let Some(passing @ (GatewayError::ShuttingDown | GatewayError::Unavailable { .. })) = error.downcast_ref() {
         return InboxError(passing.to_string());
     }
-    tracing::error!(error, "a channel could not hand over what it has received");
-    InboxError("the gateway has an error; its log has the cause".to_owned())
+    tracing::error!(error, "an item that a channel received could not be accepted");
+    InboxError("internal error of the gateway; its log has the cause".to_owned())
 }
 
 /// Returns whether the text of an error is for the people of a chat.

@@ -1,4 +1,4 @@
-//! Shows an answer while it grows: an indication of typing, and edits of the message that the answer replaces.
+//! Shows an answer while the agent writes it: a typing indicator, and edits of the message that the answer replaces.
 //!
 //! Nothing here is durable. The progress message is a delivery of the outbox, so that its id is stored before its first edit.
 //! The task has ended before the end of the attempt is recorded: no late edit can replace the answer.
@@ -34,7 +34,7 @@ pub(crate) struct LiveAnswer {
 }
 
 impl LiveAnswer {
-    /// Starts the display of an attempt. `None`: the channel of the chat has neither edits nor an indication of typing.
+    /// Starts the display of an attempt. `None`: the channel of the chat supports neither edits nor a typing indicator.
     pub(crate) fn start(gateway: &Gateway, to: &Recipient<'_>) -> Option<Self> {
         let name = &to.address.channel;
         let channel = gateway.channels().iter().find(|channel| channel.name() == name)?;
@@ -66,7 +66,7 @@ impl LiveAnswer {
         is_first
     }
 
-    /// Ends the display. A call that is under way ends first.
+    /// Ends the display, after the end of a call in progress.
     pub(crate) async fn finish(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await
@@ -156,7 +156,7 @@ impl Display {
             *message = match self.progress_message().await {
                 Ok(found) => found,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot read the deliveries of a turn; its answer is not shown while it grows");
+                    tracing::warn!(%error, "cannot read the deliveries of a turn; its answer is shown only at its end");
                     return AfterEdit::End;
                 }
             };

@@ -1,4 +1,4 @@
-//! What a chat shows of an answer while it grows. Pure.
+//! The text that a chat shows of an unfinished answer. Pure.
 
 use teamster::event::{Event, MessageId, ToolId, ToolUse};
 use teamster_channel::render::{StepState, tool_call};
@@ -6,7 +6,7 @@ use teamster_channel::{TextLimit, split};
 
 use super::wording::WORKING;
 
-/// The text of the message under way, and the tool that runs.
+/// The text of the unfinished message, and the running tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LiveText {
     message: Option<MessageId>,

@@ -7,12 +7,12 @@
 //! | `closing` | shows how a permission request was closed |
 //! | `delivery` | claims deliveries and sends those of different chats at the same time |
 //! | `attempt`, `send`, `ending`, `context` | one attempt, its parts, its end, and what they share |
-//! | `live`, `live_text` | the display of an answer while it grows |
+//! | `live`, `live_text` | the display of an unfinished answer |
 //! | `receive`, `inbox`, `order`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
 //! | `services`, `telegram` | the channels of chat services |
 //! | `check`, `status` | whether a channel can be used, for the operator |
-//! | `decision`, `parts` | what happens next, and the parts of a content, as pure functions |
+//! | `decision`, `parts` | the next step after an attempt, and the parts of a content, as pure functions |
 
 mod attempt;
 mod body;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use teamster_channel::Address;
 use tokio::sync::OwnedMutexGuard;
 
-/// Lets the messages of a chat in one after the other, in the order in which they came. Files and hooks of one may take long.
+/// Admits the messages of a chat one after the other, in the order of their arrival. The files and hooks of a message
+/// may take long.
 #[derive(Debug, Default)]
 pub(super) struct ChatOrder(Mutex<HashMap<Address, Weak<tokio::sync::Mutex<()>>>>);
 
@@ -22,7 +23,7 @@ impl ChatOrder {
         if let Some(own) = chats.get(address).and_then(Weak::upgrade) {
             return own;
         }
-        // The rest are few: chats whose messages are being accepted now.
+        // Only chats whose messages are being accepted now remain.
         chats.retain(|_, other| other.strong_count() > 0);
         let own = Arc::default();
         chats.insert(address.clone(), Arc::downgrade(&own));

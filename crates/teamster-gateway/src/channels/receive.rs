@@ -14,8 +14,8 @@ use crate::engine::Gateway;
 /// The delays before a channel that has ended receives again.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
 
-/// Receives until the gateway stops. A channel that ends or panics starts again, each time after a longer delay: no failure
-/// silences a channel for good.
+/// Receives until the gateway stops. A channel that ends or panics is started again, each time after a longer delay, so
+/// no failure stops a channel permanently.
 pub(super) async fn receive(gateway: Gateway, channel: Arc<dyn Channel>) {
     let stop = gateway.stopping().clone();
     let (statuses, clock) = (gateway.channel_statuses().clone(), gateway.clone());
@@ -33,7 +33,7 @@ pub(super) async fn receive(gateway: Gateway, channel: Arc<dyn Channel>) {
             break;
         }
         let reason = match ended {
-            Ok(Ok(())) => "the channel has ended without a reason".to_owned(),
+            Ok(Ok(())) => "the channel has ended without an error".to_owned(),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the channel has panicked".to_owned(),
         };

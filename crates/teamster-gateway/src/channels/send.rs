@@ -10,7 +10,8 @@ use super::context::Context;
 use super::decision::{Attempt, Next, Settlement, UNKNOWN, settle};
 use super::failpoint::Step;
 
-/// The longest wait for the pace of a service while a delivery is held. A longer one gives it back to the queue.
+/// The longest wait for the rate limit of a service while a delivery is held. For a longer wait, the delivery returns
+/// to the queue.
 const MAX_PACE_WAIT: Duration = Duration::from_secs(10);
 
 /// An attempt at a delivery, for its parts.
@@ -23,7 +24,7 @@ pub(super) struct Job<'a> {
     pub(super) count: usize,
 }
 
-/// What became of a part.
+/// The outcome of a part.
 pub(super) enum PartEnd {
     /// The service has it.
     Confirmed,
@@ -140,7 +141,7 @@ impl Job<'_> {
             SendOutcome::Unknown(reason) => return Ok(PartEnd::Open(self.attempt.unknown(&reason))),
             SendOutcome::NotSent(error) => error,
         };
-        // An earlier call for this part may have succeeded: the refusal of this one does not decide that.
+        // An earlier call for this part may have succeeded; the refusal of this one does not show that it failed.
         if !self.was_started(number) {
             self.context.step(self.lease, DeliveryStep::PartNotSent(number)).await?;
         }
@@ -155,7 +156,7 @@ impl Job<'_> {
         }))
     }
 
-    /// Waits until the service permits a call. A long wait, and a shutdown, give the delivery back to the queue.
+    /// Waits until the service permits a call. Before a long wait, or at a shutdown, the delivery returns to the queue.
     async fn wait_for_pace(&self) -> Option<Next> {
         let stop = &self.context.stop;
         loop {

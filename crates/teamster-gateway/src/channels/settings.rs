@@ -20,19 +20,19 @@ pub struct DeliverySettings {
     pub max_attempts: u32,
     /// The delay after the first failed attempt. It doubles with each further one.
     pub first_delay: Duration,
-    /// The longest delay that the service has not demanded.
+    /// The longest delay, unless the service requires a longer one.
     pub max_delay: Duration,
-    /// What happens to a part if neither the gateway nor the service knows whether it was sent.
+    /// What the gateway does with a part whose outcome is unknown.
     pub unknown: UnknownOutcome,
     /// How long a delivery belongs to this process without a renewal.
     pub lease: Duration,
     /// How often the queue is checked without a notification.
     pub poll_interval: Duration,
-    /// How long a shutdown waits for the calls that are under way.
+    /// How long a shutdown waits for the calls in progress.
     pub shutdown_timeout: Duration,
 }
 
-/// What happens to a part if neither the gateway nor the service knows whether it was sent.
+/// What the gateway does with a part whose outcome is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownOutcome {
     /// It is sent again, marked as a possible repeat.

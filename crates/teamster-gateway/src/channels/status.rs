@@ -1,18 +1,18 @@
-//! What the operator sees of the channels.
+//! The status of the channels, for the operator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use teamster_store::Timestamp;
 
-/// What the operator sees of the receiving side of a channel.
+/// The status of the receiving side of a channel, for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStatus {
     /// Whether it receives.
     pub receives: bool,
-    /// Why it ended, or could not be used, the last time. It contains no secrets.
+    /// The last reason why the channel ended or could not be used. It contains no secrets.
     pub last_error: Option<String>,
-    /// When that was.
+    /// When that happened.
     pub failed_at: Option<Timestamp>,
 }
 

@@ -12,7 +12,7 @@ use super::failpoint::Failpoint;
 use super::receive::receive;
 use crate::engine::Gateway;
 
-/// The time that the tasks have beyond the limit of the configuration to end by themselves.
+/// The time beyond the limit of the configuration after which the tasks are dropped.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
 
 /// The tasks of all channels. Dropping it ends them like a crash; [`shutdown`](Self::shutdown) waits.
@@ -47,7 +47,7 @@ pub(super) fn start_with(gateway: &Gateway, failpoint: Failpoint) -> ChannelTask
 }
 
 impl ChannelTasks {
-    /// Sends the deliveries that are ready, and waits for the calls that are under way, within the time limit of the
+    /// Sends the deliveries that are ready, and waits for the calls in progress, within the time limit of the
     /// configuration. Receiving sides that do not end by then are dropped.
     ///
     /// Cancel [`Gateway::stopping`] before: receiving ends with it.

@@ -20,7 +20,7 @@ pub(super) fn new_token(request: PermissionId) -> Result<String, GatewayError> {
     Ok(URL_SAFE_NO_PAD.encode([*request.uuid().as_bytes(), random].concat()))
 }
 
-/// Returns the request of a token. `None`: it is no token.
+/// Returns the request of a token. `None`: the text is not a token.
 pub(super) fn request_of(token: &str) -> Option<PermissionId> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok().filter(|bytes| bytes.len() == ID + RANDOM)?;
     let id = Uuid::from_slice(bytes.get(..ID)?).ok()?;

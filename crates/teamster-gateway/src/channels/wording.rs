@@ -1,4 +1,5 @@
-//! The texts of the gateway in chats, in Markdown, and the answers that people can select. What agents and people wrote is escaped.
+//! The texts of the gateway in chats, in Markdown, and the answers that people can select. Texts of agents and people
+//! are escaped.
 
 use teamster::event::{PermissionOptionKind, PermissionRequest, Question, QuestionItem};
 use teamster::text::UntrustedText;

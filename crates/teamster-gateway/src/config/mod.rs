@@ -22,7 +22,7 @@ pub use rules::{ConversationSettings, ForkOrigin, Origin, Rule, TurnSettings, re
 pub struct Config {
     /// Where the API listens.
     pub listen: SocketAddr,
-    /// A proxy in front of the gateway ends TLS.
+    /// A proxy in front of the gateway terminates TLS.
     pub behind_proxy: bool,
     /// Certificate and key, for TLS.
     pub tls: Option<Tls>,
@@ -36,7 +36,7 @@ pub struct Config {
     pub turn: TurnDefaults,
     /// Directories below which agents may work. Empty: only the default directory.
     pub roots: Vec<PathBuf>,
-    /// The rules, of which the first that matches counts.
+    /// The rules. The first that matches applies.
     pub rules: Vec<Rule>,
     /// Instructions for agents.
     pub instructions: Instructions,
@@ -110,9 +110,9 @@ pub struct Instructions {
 /// Upper bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Running conversations of a worker.
+    /// Running turns of a worker.
     pub max_running: u32,
-    /// Running conversations of a chat.
+    /// Running turns of a chat.
     pub max_running_per_chat: u32,
     /// Waiting turns of a chat.
     pub queue_per_chat: u32,
@@ -128,7 +128,7 @@ pub struct Limits {
     pub files_bytes: u64,
     /// The size of the store. `None` has no limit.
     pub store_bytes: Option<u64>,
-    /// Event streams in all.
+    /// Open event streams in total.
     pub subscribers: usize,
     /// Requests of a token or an address per second.
     pub requests_per_second: NonZeroU32,
@@ -153,7 +153,7 @@ pub struct Timing {
     pub heartbeat: Duration,
     /// How long a shutdown waits for running turns.
     pub shutdown_timeout: Duration,
-    /// The longest time between the emission of a delta and its place in the log.
+    /// The longest delay before a delta is appended to the log.
     pub batch: Duration,
 }
 

@@ -56,7 +56,8 @@ pub struct ConversationSettings {
     /// What the agent may do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<PermissionMode>,
-    /// Who has selected the permission. One above that of the configuration counts for messages of this author only.
+    /// Who has selected the permission. A permission above that of the configuration applies to messages of this author
+    /// only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_by: Option<String>,
     /// The working directory.
@@ -107,9 +108,9 @@ pub struct TurnSettings {
 }
 
 impl TurnSettings {
-    /// Returns whether a session with these settings can be used for a turn with the others. What its approvers have allowed
-    /// for the whole session is never used in a turn of other approvers.
-    pub fn opens_like(&self, other: &Self) -> bool {
+    /// Returns whether a turn with the other settings may use a session with these. A permission for the whole session
+    /// is never used in a turn with other approvers.
+    pub fn shares_session_with(&self, other: &Self) -> bool {
         let Self {
             agent,
             cli_path,
@@ -151,9 +152,9 @@ pub struct Origin<'a> {
 
 /// Selects the settings of a turn. `None` means that a rule rejects the message.
 ///
-/// The first rule that matches counts. A conversation cannot raise what the rule gives: its agent and its model are those of the
-/// rule, its permission is at most that of the rule, and its directory must be the directory of the rule or one below it. In the channel of a chat service the defaults
-/// limit a conversation in the same way, because strangers may write there.
+/// The first rule that matches applies. A conversation cannot exceed it: its agent and its model are those of the rule,
+/// its permission is at most that of the rule, and its directory must be the directory of the rule or one below it. In
+/// the channel of a chat service, the defaults limit a conversation in the same way, because strangers may write there.
 pub fn resolve(
     config: &Config,
     agent: Option<&str>,
@@ -196,8 +197,9 @@ pub fn resolve(
 
 /// Selects the settings of a turn, whose message came through the API if `by_api`. `None` means that a rule rejects the message.
 ///
-/// In the conversation of a chat, rules for the chat and rules for the sender apply both, and the lower right counts. The owner
-/// of a token is no author of the chat, also if an author there has the same id.
+/// In the conversation of a chat, the rule for the chat and the rule for the sender both apply: the message gets the
+/// lower permission and the tools that both allow. The owner of a token is not an author of the chat, even if an author
+/// there has the same id.
 pub(crate) fn resolve_message(
     config: &Config,
     agent: Option<&str>,
@@ -239,7 +241,7 @@ impl Rule {
     }
 }
 
-/// Who may write in a chat may not permit what the agent does: that needs a rule.
+/// Returns the approvers. By default, members of a chat who may write are not approvers.
 fn approvers(rule: &Rule, origin: Origin<'_>) -> Vec<String> {
     match &rule.approvers {
         Some(list) => list.iter().map(|id| if id == AUTHOR { origin.author_id() } else { id.clone() }).collect(),
@@ -260,8 +262,8 @@ impl Origin<'_> {
     }
 }
 
-/// An admin may select a higher permission than that of the configuration, without a rule and by the API. It counts for its own
-/// messages: others who send to the conversation keep theirs.
+/// An admin may select a higher permission than that of the configuration, through the API and where no rule applies.
+/// It applies to messages of this admin only; others who send to the conversation keep their permission.
 fn permission(config: &Config, rule: &Rule, conversation: &ConversationSettings, origin: Origin<'_>) -> PermissionMode {
     let given = rule.permission.unwrap_or(config.turn.permission);
     let is_limited = rule.permission.is_some() || origin.is_chat();
@@ -291,7 +293,8 @@ fn directory(config: &Config, rule: &Rule, selected: Option<&Path>, origin: Orig
     }
 }
 
-/// Whether a path is a directory or below it, as the paths are written. Both were resolved when they were stored.
+/// Returns whether a path is a directory or below it. Only the texts of the paths are compared; both were resolved when
+/// they were stored.
 fn is_below(path: &Path, directory: &Path) -> bool {
     path.starts_with(directory) && !path.components().any(|part| part == Component::ParentDir)
 }

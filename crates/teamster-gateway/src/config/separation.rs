@@ -8,8 +8,8 @@ use super::Config;
 /// What is wrong with a directory or a file, by the path of its key.
 pub(crate) type Conflict = (String, String);
 
-/// Returns the real path of a file or directory, with symbolic links resolved. What does not exist yet is below the real path of
-/// its nearest parent that exists.
+/// Returns the real path of a file or directory, with symbolic links resolved. For a path that does not exist yet, the
+/// nearest existing parent is resolved.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = absolute.ancestors().find_map(|parent| Some((parent, parent.canonicalize().ok()?)));

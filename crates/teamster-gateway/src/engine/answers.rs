@@ -18,18 +18,18 @@ pub struct Caller {
     pub answers_all: bool,
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerResult {
-    /// It counts.
+    /// It was accepted.
     Applied(Permission),
     /// The request was answered or closed before.
     Closed(Permission),
-    /// The time limit has passed, or the agent is gone.
+    /// The time limit has passed, or the agent no longer runs.
     Expired(Permission),
 }
 
-/// What the store keeps of a permission request, as far as answers need it.
+/// The fields of a stored permission request that answers need.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Approvers {
@@ -40,7 +40,7 @@ impl Gateway {
     /// Answers a permission request or a question once. `message` is the reason for the agent, or the answer to a question.
     ///
     /// # Errors
-    /// The caller must not answer this request. The request stays open.
+    /// The caller may not answer this request. The request stays open.
     pub async fn answer_permission(
         &self,
         id: PermissionId,
@@ -53,7 +53,7 @@ impl Gateway {
         let found = found.ok_or_else(|| permission_not_found(id))?;
         let allowed: Approvers = found.body.to()?;
         if !caller.answers_all && !allowed.approvers.iter().any(|id| *id == caller.id || id == "*") {
-            let reason = "you must not answer this request: the configuration lists who may".to_owned();
+            let reason = "you are not an approver of this request: the operator's rules list the approvers".to_owned();
             return Err(GatewayError::Forbidden { reason });
         }
         let event = GatewayEvent::PermissionAnswered {

@@ -127,7 +127,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Starts a conversation anew: the agent gets a new session and none of the earlier messages. The log is kept.
+    /// Restarts a conversation: the agent gets a new session and none of the earlier messages. The log is kept.
     ///
     /// # Errors
     /// A turn is running.
@@ -141,7 +141,7 @@ impl Gateway {
     fn check_agent(&self, agent: &str) -> Result<(), GatewayError> {
         let invalid = |problem| GatewayError::Invalid { field: "agent", problem };
         let known = self.shared.runtime.registry().get(agent).map_err(|error| invalid(error.to_string()))?;
-        refusal(&*known, &self.shared.config).map_or(Ok(()), |problem| Err(invalid(problem)))
+        refusal(&*known, &self.shared.config).map_or(Ok(()), |reason| Err(GatewayError::Forbidden { reason }))
     }
 
     fn check_settings(&self, settings: &mut ConversationSettings) -> Result<(), GatewayError> {
@@ -176,7 +176,8 @@ pub(super) fn rejected() -> GatewayError {
     GatewayError::Rejected { reason: "a rule of the operator does not permit messages from here".to_owned() }
 }
 
-/// Returns the real path of a directory if it is below the default one, that of a rule or a root. Symbolic links are resolved.
+/// Returns the real path of a directory if it is the default one, that of a rule or a root, or below one of them.
+/// Symbolic links are resolved.
 pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<PathBuf, GatewayError> {
     let invalid = |problem: String| GatewayError::Invalid { field: "directory", problem };
     let real = directory.canonicalize().map_err(|error| invalid(format!("cannot be used: {error}")))?;
@@ -184,7 +185,10 @@ pub(super) fn permitted_directory(config: &Config, directory: &Path) -> Result<P
     let mut roots = config.roots.iter().chain([&config.turn.directory]).chain(of_rules);
     let is_below = roots.any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
     if !is_below || !real.is_dir() {
-        return Err(invalid("must be a directory below one of the configured roots".to_owned()));
+        return Err(invalid(
+            "must be an existing directory: `directory` or one of `roots` of the configuration, or below them"
+                .to_owned(),
+        ));
     }
     Ok(real)
 }

@@ -1,4 +1,4 @@
-//! What happens next, as pure functions over plain data. Nothing here reads a clock or does I/O.
+//! The decisions about turns, as pure functions over plain data. Nothing here reads a clock or does I/O.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::config::{Interrupted, Retries};
 /// The number of times that a worker may die during a turn. After that the turn is not started again.
 pub(super) const MAX_CRASHES: u32 = 3;
 
-/// What is known when an attempt has ended.
+/// The data about an ended attempt on which the decision depends.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptFacts<'a> {
     /// The result of the run.
@@ -110,11 +110,11 @@ pub(super) enum TurnStart {
     Continue,
     /// Not at all: the interruption is reported in the chat.
     ReportInterrupted,
-    /// Not at all: its worker has died too often.
+    /// Not at all: its workers have died too often.
     Park,
 }
 
-/// What is known of a claimed turn.
+/// The data about a claimed turn on which the decision depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClaimFacts {
     /// The lease of its last worker expired while it ran.
@@ -129,7 +129,8 @@ pub(super) struct ClaimFacts {
     pub(super) has_session: bool,
 }
 
-/// Decides how a claimed turn starts. After a tool call, its message is sent again only if the operator wants that.
+/// Decides how a claimed turn starts. After a tool call, its message is sent again only if the configuration permits
+/// it.
 pub(super) fn turn_start(facts: ClaimFacts, rule: Interrupted, retries: &Retries) -> TurnStart {
     if facts.interrupted && facts.crashes >= MAX_CRASHES {
         return TurnStart::Park;
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_has_called_tools_is_retried_only_if_the_operator_wants_that() {
+    fn a_turn_that_has_called_tools_is_retried_only_if_the_configuration_permits_it() {
         let result = failed("CLI_EXIT");
         let after_tools = AttemptFacts { progress: Progress::Tools, ..facts(&result) };
         assert_eq!(decide(&after_tools), AfterAttempt::Failed(ErrorCode::CliExit));

@@ -1,4 +1,4 @@
-//! The gateway as its callers see it, and what its parts share.
+//! The gateway's interface for callers, and the state that its parts share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, Weak};
@@ -32,7 +32,7 @@ use crate::instructions::Instructions;
 use crate::telemetry::{MeasuredStore, Metrics};
 use crate::tools::AgentTools;
 
-/// What a gateway is made of.
+/// The parts from which a gateway is built.
 pub struct Parts {
     /// The configuration.
     pub config: Config,
@@ -42,7 +42,7 @@ pub struct Parts {
     pub runtime: Arc<Runtime>,
     /// The channels, besides `http`.
     pub channels: Vec<Arc<dyn Channel>>,
-    /// The place where agents keep their session files. It is the same after a restart.
+    /// The host on which agents keep their session files. It is the same after a restart.
     pub host: HostId,
     /// The clock.
     pub clock: Clock,
@@ -54,13 +54,13 @@ pub struct Gateway {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What a process works on.
+/// The work of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Activity {
     /// Turns that run, without those that wait for a person.
     pub running_turns: u32,
-    /// Agents that wait for the next message of their conversation.
+    /// Open sessions without a turn.
     pub idle_sessions: usize,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     pub(super) runtime: Arc<Runtime>,
     pub(super) channels: Vec<Arc<dyn Channel>>,
     pub(super) channel_statuses: ChannelStatuses,
-    /// The pace of each channel.
+    /// The rate limiter of each channel.
     pub(super) paces: HashMap<String, Arc<Mutex<Pace>>>,
     pub(super) attachments: Attachments,
     pub(super) hooks: Hooks,
@@ -180,7 +180,7 @@ impl Gateway {
         &self.shared.channels
     }
 
-    /// Returns what the operator sees of the channels, by their names. It is empty before the start.
+    /// Returns the status of the channels, by their names. It is empty before the start.
     pub fn channel_status(&self) -> BTreeMap<String, ChannelStatus> {
         self.shared.channel_statuses.all()
     }
@@ -189,7 +189,7 @@ impl Gateway {
         &self.shared.channel_statuses
     }
 
-    /// Returns the pace of a channel, which all calls of its service share.
+    /// Returns the rate limiter of a channel, which all calls of its service share.
     pub(crate) fn pace(&self, channel: &str) -> Option<Arc<Mutex<Pace>>> {
         self.shared.paces.get(channel).map(Arc::clone)
     }
@@ -209,7 +209,7 @@ impl Gateway {
         self.shared.clock.now()
     }
 
-    /// Is cancelled when the gateway shuts down: end streams then.
+    /// Returns a token that is cancelled when the gateway shuts down. End streams then.
     pub fn stopping(&self) -> &CancellationToken {
         &self.shared.stop
     }
@@ -219,17 +219,17 @@ impl Gateway {
         self.shared.revocations.subscribe()
     }
 
-    /// Ends the streams of callers that are not admitted any more.
+    /// Ends the streams of callers that are no longer admitted.
     pub(crate) fn announce_revocation(&self) {
         self.shared.revocations.send_replace(());
     }
 
-    /// Is notified when deliveries were added.
+    /// Returns the notification that deliveries were added.
     pub fn deliveries_added(&self) -> &Notify {
         &self.shared.deliveries
     }
 
-    /// Is notified when a schedule was created, changed or deleted.
+    /// Returns the notification that a schedule was created, changed or deleted.
     pub fn schedules_changed(&self) -> &Notify {
         &self.shared.schedules
     }
@@ -248,10 +248,10 @@ impl Gateway {
         Ok(())
     }
 
-    /// Records that a running turn has an effect outside of its log now.
+    /// Records that a running turn is about to have an effect outside of its log.
     ///
     /// # Errors
-    /// The lease of the turn is lost: the agent must not have an effect any more.
+    /// The lease of the turn is lost: the agent must have no further effect.
     pub(crate) async fn begin_effect(&self, lease: Lease) -> Result<(), GatewayError> {
         self.shared.store.append(lease, Progress::Tools, Effects::default(), self.now()).await?;
         Ok(())
@@ -260,7 +260,7 @@ impl Gateway {
     /// Records an effect of a running turn, such as a message of its agent: its event and its deliveries, in one transaction.
     ///
     /// # Errors
-    /// The lease of the turn is lost: the agent must not have an effect any more.
+    /// The lease of the turn is lost: the agent must have no further effect.
     pub(crate) async fn record_effect(
         &self,
         lease: Lease,
@@ -309,7 +309,7 @@ impl EventLog for Gateway {
 }
 
 impl WeakGateway {
-    /// Returns the gateway, unless it is gone.
+    /// Returns the gateway, unless it was dropped.
     pub(crate) fn upgrade(&self) -> Option<Gateway> {
         self.0.upgrade().map(|shared| Gateway { shared })
     }

@@ -1,4 +1,4 @@
-//! The history of a conversation from its own log, for an agent that does not know it.
+//! The history of a conversation from its log, for an agent whose session does not contain it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ pub(crate) struct HistoryItem {
     pub text: String,
 }
 
-/// What is read of an event. Fields of other events are absent.
+/// The fields that are read from an event. Fields of other events are absent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
@@ -50,7 +50,7 @@ struct ResultFields {
 pub(crate) struct History {
     /// The last messages with their answers, the oldest first.
     pub(crate) items: Vec<HistoryItem>,
-    /// There are, or were, earlier ones.
+    /// Earlier messages exist or existed.
     pub(crate) is_cut: bool,
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn history(store: &dyn Store, conversation: &Conversation, span
     let is_whole = loop {
         let page = store.messages_before(conversation.id, position, PAGE).await?;
         let Some(last) = page.last().map(|event| event.seq) else {
-            // What retention has deleted was part of the conversation.
+            // Events that retention has deleted were part of the conversation.
             break conversation.oldest_seq.get() <= span.after.get().saturating_add(1);
         };
         position = last;
@@ -161,7 +161,7 @@ pub(super) async fn past_attempts(store: &dyn Store, turn: &Turn) -> Result<Past
 impl PastAttempts {
     fn add(&mut self, event: &Event) {
         match event.kind.as_str() {
-            // A client has queued it again, and its attempts count from the beginning.
+            // A client has queued it again, and its attempts are counted from 1 again.
             "turn_queued" => *self = Self::default(),
             "turn_started" => self.has_ended = false,
             "turn_retrying" | "turn_paused" => {
@@ -207,7 +207,7 @@ impl Exchanges {
                     self.messages.insert(turn, self.items.len());
                 }
                 let text = fields.text.unwrap_or_default();
-                // What the agent has scheduled is no message of a person.
+                // A message that the agent has scheduled is not a message of a person.
                 let (role, author) = if fields.by_agent { ("agent", None) } else { ("user", fields.author) };
                 self.items.push((event.turn, HistoryItem { role, author, text }));
             }

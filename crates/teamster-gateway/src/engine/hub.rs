@@ -1,7 +1,7 @@
 //! Passes new events of logs on to the subscribers of this process.
 //!
-//! The log is the truth: an announcement may be missing, late or out of order. A subscriber compares numbers and reads what it
-//! misses from the store.
+//! The log is authoritative: an announcement may be missing, late or out of order. A subscriber compares numbers and
+//! reads missing events from the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use tokio::sync::{broadcast, watch};
 /// Events that were appended together. Empty: read the log.
 pub(super) type Announcement = Arc<[Arc<Event>]>;
 
-/// The number of announcements that wait for a subscriber. A subscriber that is later reads the store.
+/// The number of announcements that wait for a subscriber. A slower subscriber reads the store.
 const BACKLOG: usize = 64;
 
 /// The subscribers of this process.

@@ -1,4 +1,4 @@
-//! What clients and channels bring in: messages, and requests to abort or retry.
+//! The input of clients and channels: messages, and requests to abort or retry turns.
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{
@@ -32,7 +32,7 @@ pub struct IncomingMessage {
     pub target: MessageTarget,
     /// The channel's own ids.
     pub channel_ids: Vec<String>,
-    /// The key of the caller that makes a repeated call safe.
+    /// The caller's idempotency key.
     pub idempotency: Option<IdempotencyKey>,
     /// The id of its author.
     pub author: String,
@@ -40,7 +40,7 @@ pub struct IncomingMessage {
     pub text: String,
     /// Its attachments, which are stored already.
     pub attachments: Vec<StoredAttachment>,
-    /// Whether it may go into the running turn.
+    /// Whether it may join the running turn.
     pub mode: MessageMode,
 }
 
@@ -53,7 +53,7 @@ pub enum MessageTarget {
     Address(ChatAddress),
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedMessage {
     /// Its turn.
@@ -62,13 +62,13 @@ pub struct AcceptedMessage {
     pub is_duplicate: bool,
 }
 
-/// What the store keeps of a message besides its text.
+/// The stored fields of a message besides its text.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct MessageDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attachments: Vec<StoredAttachment>,
-    /// The trace of the message, so that the spans of its turn belong to it, also after a restart.
+    /// The trace of the message, so that the spans of its turn belong to it, even after a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<String>,
     /// It came through the API, into the conversation of a chat.
@@ -94,7 +94,7 @@ impl Gateway {
     }
 
     /// Returns the first outcome of a message that was accepted before, by its idempotency key or by one of its ids in the
-    /// channel. Rules and hooks have permitted it then, whatever they decide now.
+    /// channel. Rules and hooks permitted it then and are not checked again.
     ///
     /// # Errors
     /// The idempotency key was used with another body, or the message was deleted since.
@@ -145,7 +145,7 @@ impl Gateway {
         };
         let text = shared.judged(&event).await?;
         let new = shared.new_message(message, text, &address, target)?;
-        // A message that was accepted before is a duplicate, also if there is no room.
+        // A message that was accepted before is a duplicate, even if the queue is full.
         let limits = if full_share.is_some() { QueueLimits { chat: 0, total: 0 } } else { self.queue_limits() };
         let mode = new.mode;
         failpoint!("accept.before");
@@ -314,7 +314,7 @@ pub(crate) fn is_by_api(message: &Message) -> serde_json::Result<bool> {
 
 /// Returns the trace of a claimed message, if it has one.
 pub(super) fn trace_of(claim: &Claim) -> Option<String> {
-    // What cannot be read is reported where the turn reads its attachments.
+    // An unreadable document is reported when the turn reads its attachments.
     claim.turn.message.details.to::<MessageDetails>().ok()?.trace
 }
 

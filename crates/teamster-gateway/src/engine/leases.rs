@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The leases that this worker holds.
 ///
-/// A turn whose lease is about to expire is stopped by this process. If this process is stopped itself, or is late, the keepers
-/// of the agents kill them: the deadline of the [`HostLease`] is before the end of the lease that expires first. A lost lease
-/// counts until its turn is removed, which happens when its agent is gone.
+/// This process stops a turn whose lease is about to expire. If this process is itself stopped, or is late, the keepers
+/// kill the agents: the deadline of the [`HostLease`] is before the end of the lease that expires first. A lost lease
+/// is held until its turn is removed, which happens when its agent no longer runs.
 #[derive(Debug)]
 pub(super) struct Leases {
     held: Mutex<HashMap<TurnId, Held>>,
@@ -24,7 +24,7 @@ pub(super) struct Leases {
 #[derive(Clone, Debug)]
 struct Held {
     lease: Lease,
-    /// Counted from before the call that claimed or renewed it.
+    /// Measured from before the call that claimed or renewed it.
     expires: LeaseTime,
     lost: CancellationToken,
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_lease_is_not_renewed_and_counts_until_its_turn_is_removed() {
+    fn a_lost_lease_is_not_renewed_and_is_held_until_its_turn_is_removed() {
         let (leases, host) = leases();
         let (old, new) = (lease(), lease());
         leases.add(old, ago(27));

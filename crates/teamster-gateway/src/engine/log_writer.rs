@@ -12,7 +12,7 @@ const MAX_EVENTS: usize = 64;
 /// The size of a joined text, after which another event starts.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The size of a tool's output in the log. The agent has all of it.
+/// The size of a tool's output in the log. The agent gets the whole output.
 const MAX_OUTPUT: usize = 256 << 10;
 
 /// Events that are not in the log yet.
@@ -158,7 +158,7 @@ fn continues(text: &mut Event, next: &Event) -> bool {
     true
 }
 
-/// Returns what an attempt has done that emits this event.
+/// Returns the progress of an attempt that emits this event.
 pub(super) fn progress_of(event: &Event) -> Progress {
     match event {
         Event::Text(_) | Event::Thinking(_) => Progress::Text,

@@ -2,19 +2,19 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `gateway` | the gateway as its callers see it, and what its parts share |
+//! | `gateway` | the gateway's interface for callers, and the state that its parts share |
 //! | `start` | starts and ends its tasks |
-//! | `intake` | what clients and channels bring in: messages and aborts |
+//! | `intake` | the input of clients and channels: messages, aborts and retries |
 //! | `answers` | answers to permission requests |
 //! | `edits` | edits of messages that wait |
 //! | `conversations` | conversations and their settings |
-//! | `decisions` | what happens next, as pure functions |
+//! | `decisions` | the decisions about turns, as pure functions |
 //! | `ending` | how the end of a turn is shown |
 //! | `worker`, `slots` | claims conversations, at most so many at a time |
-//! | `upkeep` | closes idle sessions, deletes old data |
+//! | `maintenance` | closes idle sessions, deletes old data |
 //! | `leases`, `renewal` | renews leases, and stops turns that lose them |
 //! | `turn` | one turn, from its claim to its end |
-//! | `history` | what an agent gets that does not know the conversation |
+//! | `history` | the history for an agent whose session does not contain it |
 //! | `sessions` | live sessions between turns |
 //! | `log_writer` | the events of an attempt, in batches |
 //! | `hub`, `stream` | new events for subscribers |
@@ -30,6 +30,7 @@ mod hub;
 mod intake;
 mod leases;
 mod log_writer;
+mod maintenance;
 mod renewal;
 mod running;
 mod sessions;
@@ -37,7 +38,6 @@ mod slots;
 mod start;
 mod stream;
 mod turn;
-mod upkeep;
 mod worker;
 
 pub use self::answers::{AnswerResult, Caller};

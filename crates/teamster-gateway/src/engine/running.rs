@@ -1,4 +1,4 @@
-//! The turns that run in this process, and what clients send them.
+//! The turns that run in this process, and the commands of clients for them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Live sessions between turns: a conversation's agent stays warm for a time.
+//! Live sessions between turns: the session of a conversation stays open for a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::TurnSettings;
 use crate::tools::SessionTools;
 
-/// A session with what it was opened for.
+/// An open session, with the settings and instructions for which it was opened.
 #[derive(Debug)]
 pub(super) struct OpenSession {
     pub(super) session: Arc<Session>,
@@ -49,7 +49,7 @@ impl IdleSessions {
     ) -> Option<OpenSession> {
         let found = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&conversation)?;
         let fits = found.epoch.next() == epoch
-            && found.open.settings.opens_like(settings)
+            && found.open.settings.shares_session_with(settings)
             && found.open.instructions == instructions;
         if fits {
             // The budget may be that of another author.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::sync::Notify;
 
-/// Counts running turns. One that waits for a person does not count.
+/// Counts running turns. A turn that waits for a person is not counted.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     running: AtomicU32,
@@ -13,17 +13,17 @@ pub(super) struct Slots {
     pub(super) freed: Notify,
 }
 
-/// The place of one turn among the running ones.
+/// The slot of one running turn.
 #[derive(Debug)]
 pub(super) struct Slot {
     slots: Arc<Slots>,
-    counts: AtomicBool,
+    is_counted: AtomicBool,
 }
 
 impl Slots {
     pub(super) fn take(self: &Arc<Self>) -> Slot {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Slot { slots: Arc::clone(self), counts: AtomicBool::new(true) }
+        Slot { slots: Arc::clone(self), is_counted: AtomicBool::new(true) }
     }
 
     /// Returns the number of running turns.
@@ -35,7 +35,7 @@ impl Slots {
 impl Slot {
     /// Lets another turn run while this one waits for a person.
     pub(super) fn release(&self) {
-        if self.counts.swap(false, Ordering::Relaxed) {
+        if self.is_counted.swap(false, Ordering::Relaxed) {
             self.slots.running.fetch_sub(1, Ordering::Relaxed);
             self.slots.freed.notify_one();
         }
@@ -43,7 +43,7 @@ impl Slot {
 
     /// Counts this turn again. The limit may be exceeded for a while.
     pub(super) fn reclaim(&self) {
-        if !self.counts.swap(true, Ordering::Relaxed) {
+        if !self.is_counted.swap(true, Ordering::Relaxed) {
             self.slots.running.fetch_add(1, Ordering::Relaxed);
         }
     }

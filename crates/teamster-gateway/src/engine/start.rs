@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::gateway::{Gateway, Shared};
-use super::{renewal, upkeep, worker};
+use super::{maintenance, renewal, worker};
 use crate::access::remove_ended_sessions;
 use crate::channels::{self, ChannelTasks};
 use crate::config::separation::conflicts;
@@ -26,7 +26,7 @@ pub struct Running {
     /// Receiving and delivering.
     channels: ChannelTasks,
     /// Tasks that must run until the worker has ended.
-    upkeep: JoinSet<()>,
+    maintenance: JoinSet<()>,
     hooks: Option<HookTasks>,
 }
 
@@ -44,17 +44,17 @@ impl Gateway {
         self.shared.hooks.check()?;
         tools::start(&self.shared.tools, self).await?;
         worker::recover(&self.shared).await?;
-        let mut upkeep = JoinSet::new();
+        let mut maintenance = JoinSet::new();
         let shared = Arc::clone(&self.shared);
-        upkeep.spawn(async move { renewal::renew(&shared).await });
+        maintenance.spawn(async move { renewal::renew(&shared).await });
         let shared = Arc::clone(&self.shared);
-        upkeep.spawn(async move { upkeep::run(&shared).await });
-        upkeep.spawn(schedules::run(self.clone()));
-        upkeep.spawn(remove_ended_sessions(self.clone()));
+        maintenance.spawn(async move { maintenance::run(&shared).await });
+        maintenance.spawn(schedules::run(self.clone()));
+        maintenance.spawn(remove_ended_sessions(self.clone()));
         let hooks = Some(self.shared.hooks.start(Arc::new(self.clone())));
         let worker = tokio::spawn(worker::work(self.clone()));
         let channels = channels::start(self);
-        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, upkeep, hooks })
+        Ok(Running { shared: Arc::clone(&self.shared), worker, channels, maintenance, hooks })
     }
 }
 
@@ -70,7 +70,7 @@ impl Running {
         // The answers of the last turns are sent.
         self.channels.shutdown().await;
         shared.sessions.close_all().await;
-        self.upkeep.shutdown().await;
+        self.maintenance.shutdown().await;
         if let Some(hooks) = self.hooks.take() {
             hooks.shutdown(HOOKS_LIMIT).await;
         }

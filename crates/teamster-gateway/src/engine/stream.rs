@@ -33,7 +33,7 @@ pub enum StreamError {
         /// The position with which the subscriber accepts the gap.
         resume: FeedCursor,
     },
-    /// The conversation does not exist any more.
+    /// The conversation no longer exists.
     #[error("the conversation was deleted")]
     Deleted,
     /// The store cannot be read.

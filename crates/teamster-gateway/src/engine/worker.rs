@@ -25,13 +25,14 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long a start waits for the agents of a killed process. A keeper ends its agent within two seconds.
 const AGENTS_END: Duration = Duration::from_secs(10);
 
-/// The interval of checks whether these agents are gone.
+/// The interval of checks whether these agents have ended.
 const AGENTS_CHECK: Duration = Duration::from_millis(20);
 
-/// The number of conversations that a worker holds while people are awaited, as a multiple of the running ones.
+/// The number of conversations that a worker holds, including those that wait for a person, as a multiple of the limit
+/// of running turns.
 const WAITING_FACTOR: u32 = 8;
 
-/// Lets the leases of the last process of this host expire, so that its turns continue at once.
+/// Expires the leases of the previous process of this host, so that its turns continue at once.
 ///
 /// The caller has made sure that no other gateway uses the host's data directory.
 pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
@@ -41,14 +42,15 @@ pub(super) async fn recover(shared: &Shared) -> Result<(), GatewayError> {
         let worker: String = state.to()?;
         let expired = shared.store.expire_leases(teamster_store::WorkerId::new(worker), shared.clock.now()).await?;
         if expired > 0 {
-            tracing::info!(expired, "turns and deliveries of the last process continue");
+            tracing::info!(expired, "turns and deliveries of the previous process continue");
         }
     }
     shared.store.set_channel_state(key, Json::of(&shared.worker.as_str())?).await?;
     Ok(())
 }
 
-/// Waits until the agents of processes that were killed are gone, so that no two agents work on one turn.
+/// Waits until no agent of a killed process runs, so that no two agents work on one turn. After [`AGENTS_END`], it logs
+/// a warning and returns.
 async fn end_agents(shared: &Shared) {
     let limit = Instant::now() + AGENTS_END;
     loop {
@@ -71,14 +73,14 @@ async fn end_agents(shared: &Shared) {
 /// Claims turns until the gateway stops, then waits for the running ones.
 pub(super) async fn work(gateway: Gateway) {
     let shared = Arc::clone(&gateway.shared);
-    let (mut tasks, hurry) = (JoinSet::new(), CancellationToken::new());
+    let (mut tasks, shutdown_expired) = (JoinSet::new(), CancellationToken::new());
     while !shared.stop.is_cancelled() {
         while let Some(ended) = tasks.try_join_next() {
             report(ended);
         }
         let wait = match claim(&shared).await {
             Ok(Some((claim, since))) => {
-                start(&gateway, claim, since, &mut tasks, &hurry);
+                start(&gateway, claim, since, &mut tasks, &shutdown_expired);
                 continue;
             }
             Ok(None) => POLL,
@@ -95,7 +97,7 @@ pub(super) async fn work(gateway: Gateway) {
         }
     }
     if timeout(shared.config.timing.shutdown_timeout, wait_for(&mut tasks)).await.is_err() {
-        hurry.cancel();
+        shutdown_expired.cancel();
         wait_for(&mut tasks).await;
     }
 }
@@ -115,7 +117,7 @@ fn report(ended: Result<(), JoinError>) {
 
 /// Claims a turn, if another one may run. Returns it with the time before the call.
 async fn claim(shared: &Shared) -> Result<Option<(Claim, LeaseTime)>, GatewayError> {
-    // While an agent of a lost lease is killed, no other one starts.
+    // While an agent of a lost lease is being killed, no other agent starts.
     shared.leases.lose_expiring();
     if shared.leases.is_stopping() {
         return Ok(None);
@@ -140,7 +142,13 @@ async fn claim(shared: &Shared) -> Result<Option<(Claim, LeaseTime)>, GatewayErr
     Ok(claim.map(|claim| (claim, since)))
 }
 
-fn start(gateway: &Gateway, claim: Claim, since: LeaseTime, tasks: &mut JoinSet<()>, hurry: &CancellationToken) {
+fn start(
+    gateway: &Gateway,
+    claim: Claim,
+    since: LeaseTime,
+    tasks: &mut JoinSet<()>,
+    shutdown_expired: &CancellationToken,
+) {
     let shared = Arc::clone(&gateway.shared);
     let (lease, turn, conversation) = (claim.lease, claim.turn.id, claim.conversation.id);
     let lost = shared.leases.add(lease, since);
@@ -150,9 +158,10 @@ fn start(gateway: &Gateway, claim: Claim, since: LeaseTime, tasks: &mut JoinSet<
     }
     let slot = Arc::new(shared.slots.take());
     let span = spans::turn(&claim, trace_of(&claim).as_deref());
-    let hurry = hurry.clone();
-    let context = TurnContext { gateway: gateway.clone(), claim, commands, lost, hurry, slot, span: span.clone() };
-    // Also after a panic the lease is not renewed any more.
+    let shutdown_expired = shutdown_expired.clone();
+    let context =
+        TurnContext { gateway: gateway.clone(), claim, commands, lost, shutdown_expired, slot, span: span.clone() };
+    // The lease is removed after a panic as well, so it is no longer renewed.
     let registered = Registered { shared, lease, turn };
     let run = async move {
         match turn::run(context).await {

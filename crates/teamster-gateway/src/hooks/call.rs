@@ -56,7 +56,7 @@ impl Hook {
     pub(super) async fn call(&self, event: &HookEvent, now: Timestamp) -> Result<Answer, FailedCall> {
         let limit = self.config.timeout;
         let deadline = tokio::time::Instant::now() + limit;
-        // A hook that hangs must not let calls pile up: the wait counts.
+        // The time limit includes this wait, so that calls of a hanging hook do not accumulate.
         let Ok(permit) = tokio::time::timeout_at(deadline, self.calls.acquire()).await else {
             return Err(CallError::TimedOut(limit).into());
         };

@@ -63,7 +63,7 @@ pub(super) async fn run(
     let ended = {
         let mut stdin = StdinWriter::new(stdin);
         stdin.push(payload.body.clone().into());
-        // So that `read` in a shell finds the end of its line.
+        // `read` in a shell needs the end of the line.
         stdin.push(b"\n".as_slice().into());
         stdin.close_when_written();
         let work = async {

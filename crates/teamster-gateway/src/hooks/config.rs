@@ -46,7 +46,7 @@ pub struct HookConfig {
     #[serde(with = "crate::duration")]
     #[schemars(with = "String")]
     pub timeout: Duration,
-    /// If the hook fails: open accepts the message, closed rejects it
+    /// If the hook fails: open accepts the message, closed refuses it until the hook works
     pub on_failure: OnFailure,
 }
 
@@ -54,10 +54,10 @@ pub struct HookConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// It is accepted as if there were no hook.
+    /// The message is accepted as if there were no hook.
     #[default]
     Open,
-    /// It is rejected.
+    /// The message is refused, and its sender can send it again later.
     Closed,
 }
 
@@ -131,7 +131,7 @@ impl HookConfig {
         if self.on_failure == OnFailure::Closed && !self.events.contains(&HookEventKind::MessageAccepted) {
             return wrong(
                 "on_failure",
-                "can be \"closed\" only for the event message_accepted: no other waits for its hook",
+                "can be \"closed\" only for the event message_accepted: other events do not wait for their hooks",
             );
         }
         if self.timeout.is_zero() || self.timeout > MAX_TIMEOUT {

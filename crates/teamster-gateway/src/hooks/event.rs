@@ -1,4 +1,4 @@
-//! What hooks get, and what they decide.
+//! The events of hooks, and the decisions of hooks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum HookEventKind {
     DeliveryFailed,
 }
 
-/// What happened. A hook gets it as JSON, with `event`, `id` and `at` beside the fields.
+/// An event for hooks. A hook gets it as JSON, with `event`, `id` and `at` beside the fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -98,7 +98,7 @@ pub enum Verdict {
     Accept(String),
     /// It is rejected for this reason.
     Reject(String),
-    /// A hook that must decide does not work: the message can be sent again later.
+    /// A required hook failed: the message can be sent again later.
     Unavailable(String),
 }
 

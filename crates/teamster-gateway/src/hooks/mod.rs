@@ -9,7 +9,7 @@
 //! | `event` | what hooks get: [`HookEvent`] |
 //! | `call`, `payload`, `error` | one call and its answer, what it sends, and why it fails |
 //! | `command`, `webhook` | the two kinds of hooks |
-//! | `queue` | the calls that no message waits for |
+//! | `queue` | the calls for which no message waits |
 //! | `failures` | the recent failures, for the operator |
 
 mod call;
@@ -77,7 +77,8 @@ impl Hooks {
         Ok(())
     }
 
-    /// Runs the hooks of a message before it is accepted, in the order of the configuration. Each gets the text of the last.
+    /// Runs the hooks of a message before it is accepted, in the order of the configuration. Each hook gets the text
+    /// that the previous one returned.
     pub async fn judge(&self, event: &HookEvent) -> Verdict {
         let HookEvent::MessageAccepted { text, .. } = event else { return Verdict::Accept(String::new()) };
         let mut event = event.clone();
@@ -99,7 +100,7 @@ impl Hooks {
                 Err(failed) => {
                     self.report(hook, &event, failed);
                     if hook.config.on_failure == OnFailure::Closed {
-                        let reason = "a check of the operator does not work now; send the message again later";
+                        let reason = "a required hook of the operator failed; send the message again later";
                         return Verdict::Unavailable(reason.to_owned());
                     }
                 }
@@ -108,8 +109,8 @@ impl Hooks {
         Verdict::Accept(accepted)
     }
 
-    /// Queues another event for its hooks, and returns at once. If the queue of a hook is full, the event is lost for this hook,
-    /// which counts as its failure.
+    /// Queues another event for its hooks, and returns at once. If the queue of a hook is full, the event is lost for
+    /// this hook, and a failure of the hook is recorded.
     pub fn notify(&self, event: HookEvent) {
         self.queues.push(&Arc::new(event));
     }
@@ -121,7 +122,7 @@ impl Hooks {
             if events.contains(&HookEventKind::MessageAccepted) && *on_failure == OnFailure::Open {
                 tracing::warn!(
                     hook = name,
-                    "messages are accepted while this hook fails or has too much to do: it is open"
+                    "on_failure is \"open\": messages are accepted while this hook fails or is overloaded"
                 );
             }
         }

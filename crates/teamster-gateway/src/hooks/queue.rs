@@ -71,7 +71,7 @@ impl Queues {
         Self { lanes, log: Queue::new(), failures: Arc::clone(failures), clock: clock.clone() }
     }
 
-    /// Queues an event for each hook that wants it.
+    /// Queues an event for each hook that subscribes to it.
     pub(super) fn push(&self, event: &Arc<HookEvent>) {
         for lane in self.lanes.iter().filter(|lane| lane.hook.config.events.contains(&event.kind())) {
             if let Err(TrySendError::Full(_)) = lane.queue.sender.try_send(Arc::clone(event)) {

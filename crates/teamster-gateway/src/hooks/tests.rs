@@ -58,14 +58,14 @@ fn accepted(text: &str) -> Verdict {
     Verdict::Accept(text.to_owned())
 }
 
-/// Judges a message by one hook, and returns the verdict and the reason of the failure.
+/// Runs one hook on a message, and returns the verdict and the reason of the failure.
 async fn judged(config: HookConfig) -> (Verdict, Option<String>) {
     let hooks = hooks(vec![config]);
     let verdict = hooks.judge(&message("hello")).await;
     (verdict, hooks.recent_failures().into_iter().next().map(|failure| failure.reason))
 }
 
-/// Returns whether a process exists that is no zombie.
+/// Returns whether a process exists and is not a zombie.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
@@ -154,7 +154,7 @@ async fn each_failure_of_a_command_is_open_or_closed_by_its_configuration() {
 }
 
 #[tokio::test]
-async fn the_last_words_of_a_command_are_for_the_operator_only() {
+async fn the_last_output_of_a_command_is_for_the_operator_only() {
     let hooks = hooks(vec![shell("echo s3cret >&2; exit 1")]);
     hooks.judge(&message("hello")).await;
     let failure = hooks.recent_failures().remove(0);

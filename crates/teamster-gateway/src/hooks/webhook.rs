@@ -18,7 +18,7 @@ pub(super) struct Client(Arc<OnceLock<Result<reqwest::Client, String>>>);
 impl Client {
     fn get(&self) -> Result<&reqwest::Client, CallError> {
         let made = self.0.get_or_init(|| {
-            // The first caller of the process decides; a provider that is there already is as good.
+            // An error means that another provider is installed already, which works as well.
             _ = rustls::crypto::ring::default_provider().install_default();
             // A signed event belongs to the configured URL only.
             let client = reqwest::Client::builder().redirect(Policy::none()).build();

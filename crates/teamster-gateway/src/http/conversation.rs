@@ -1,4 +1,4 @@
-//! What a caller sends and gets of a conversation.
+//! The representation of conversations in requests and responses.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) struct NewConversation {
     pub(super) model: Option<String>,
     /// What the agent may do. Only an admin can select more than the configuration.
     pub(super) permission: Option<Permission>,
-    /// The working directory, below one of the configured roots.
+    /// The working directory: `directory` or one of `roots` of the configuration, or a directory below them.
     #[schema(value_type = Option<String>)]
     pub(super) directory: Option<PathBuf>,
     /// Instructions, appended to all others.
@@ -53,7 +53,7 @@ pub(super) struct ConversationUpdate {
     #[serde(default)]
     #[schema(value_type = Option<Permission>)]
     pub(super) permission: Change<Permission>,
-    /// The working directory, below one of the configured roots.
+    /// The working directory: `directory` or one of `roots` of the configuration, or a directory below them.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub(super) directory: Change<PathBuf>,
@@ -106,7 +106,7 @@ pub(super) struct ConversationQuery {
     pub(super) cursor: Option<String>,
 }
 
-/// What happens in a conversation.
+/// The state of a conversation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ConversationState)]
@@ -163,7 +163,7 @@ pub(super) struct ConversationView {
     /// The origin of a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<ForkOrigin>,
-    /// What happens in it.
+    /// Its state.
     state: StateName,
     /// The number of turns that wait.
     queued: u32,
@@ -180,7 +180,7 @@ pub(super) struct ConversationView {
     /// No turn starts before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     paused_until: Option<Time>,
-    /// It grows with each change of agent, title or settings. It is the value of `ETag`.
+    /// It increases with each change of agent, title or settings. It is the value of `ETag`.
     version: u64,
     /// When it was created.
     created_at: Time,

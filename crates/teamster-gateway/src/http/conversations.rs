@@ -111,7 +111,7 @@ pub(super) async fn update(
     respond(StatusCode::OK, changed.await?)
 }
 
-/// Deletes a conversation with its log, turns and schedules. A running turn must be aborted before.
+/// Deletes a conversation with its log, turns and schedules. Abort a running turn before.
 #[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "conversations", operation_id = "deleteConversation",
     params(("id" = Uuid, Path, description = "The conversation.")), responses((status = 204, description = "It is deleted.")))]
 pub(super) async fn delete(
@@ -122,7 +122,7 @@ pub(super) async fn delete(
     caller.require(Scope::Send)?;
     let gateway = api.gateway.clone();
     complete(async move {
-        // Its agent ends too: it knows what was deleted.
+        // The session is closed too, because it contains the deleted history.
         gateway.delete_conversation(id).await?;
         audit_from(&gateway, &caller, "conversation.delete", &id.to_string()).await;
         Ok(StatusCode::NO_CONTENT)
@@ -148,7 +148,7 @@ pub(super) async fn fork(
         return Err(Problem::new(ProblemCode::Conflict, detail));
     }
     let mut settings: ConversationSettings = read(&source.settings)?;
-    // The fork is the caller's: it gets a permission that the caller could have selected.
+    // The fork belongs to the caller, so it gets only a permission that the caller may select.
     settings.permission_by = None;
     if let Some(permission) = settings.permission
         && check_permission(&api.gateway, &caller, permission.into()).is_err()
@@ -227,7 +227,7 @@ async fn change(
             other => return Ok(other?),
         }
     }
-    Err(Problem::new(ProblemCode::Conflict, "others change the conversation at the same time; send the change again"))
+    Err(Problem::new(ProblemCode::Conflict, "the conversation was changed at the same time; send the change again"))
 }
 
 /// Returns the settings after an update. `None` if it changes none.

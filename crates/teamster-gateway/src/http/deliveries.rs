@@ -37,7 +37,7 @@ pub(super) struct DeliveryQuery {
     cursor: Option<String>,
 }
 
-/// What happens to a delivery.
+/// The state of a delivery.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = DeliveryState)]
@@ -78,7 +78,7 @@ pub(super) struct DeliveryView {
     /// What is shown.
     #[schema(value_type = Object)]
     body: Box<RawValue>,
-    /// What happens to it.
+    /// Its state.
     state: StateName,
     /// The number of attempts.
     attempts: u32,

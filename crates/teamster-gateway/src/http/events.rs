@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::conversations::find;
 use super::extract::{Authenticated, Id, Params};
 use super::problem::{Problem, ProblemCode, Result};
-use super::sse::{Source, place, respond};
+use super::sse::{Source, respond, take_permit};
 use super::state::State;
 use crate::access::Scope;
 
@@ -60,7 +60,7 @@ pub(super) async fn of_conversation(
     headers: HeaderMap,
 ) -> Result<Response> {
     caller.require(Scope::Read)?;
-    let place = place(&api, &caller.identity)?;
+    let permit = take_permit(&api, &caller.identity)?;
     let after = match last_event_id(&headers)? {
         Some(text) => text.parse().map_err(|_| Problem::invalid("Last-Event-ID", "must be the number of an event"))?,
         None => query.after.unwrap_or_default(),
@@ -73,7 +73,7 @@ pub(super) async fn of_conversation(
     }
     // The stream would end at once with the same reason, but a status is easier to see.
     api.gateway.store().events(id, Seq::new(after), 1).await?;
-    Ok(respond(&api, place, Source::Conversation(api.gateway.events(id, Seq::new(after)))))
+    Ok(respond(&api, permit, Source::Conversation(api.gateway.events(id, Seq::new(after)))))
 }
 
 /// Streams the events of all conversations. Each event has a position as `id`, and `conversationId` beside its own fields.
@@ -90,11 +90,11 @@ pub(super) async fn of_all(
     headers: HeaderMap,
 ) -> Result<Response> {
     caller.require(Scope::Read)?;
-    let place = place(&api, &caller.identity)?;
+    let permit = take_permit(&api, &caller.identity)?;
     let after = last_event_id(&headers)?.map(str::to_owned).or(query.after).map(FeedCursor::new);
     // A wrong position is a problem with a status.
     api.gateway.store().feed(after.clone(), 1).await?;
-    Ok(respond(&api, place, Source::All(VecDeque::new(), api.gateway.feed(after))))
+    Ok(respond(&api, permit, Source::All(VecDeque::new(), api.gateway.feed(after))))
 }
 
 /// Returns the end of the stream of all conversations. Read it, then load what you show, then subscribe after it.

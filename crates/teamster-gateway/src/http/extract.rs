@@ -1,4 +1,4 @@
-//! Reads requests. Whatever is wrong with one becomes a problem.
+//! Reads requests. Each error becomes a problem.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::problem::{Problem, ProblemCode, Result};
 use crate::access::{ClientAddress, Identity, Scope};
 
-/// Who makes the request, and from where.
+/// The authenticated caller of a request, and its address.
 pub(super) struct Authenticated {
     pub(super) identity: Identity,
     /// The address of the client, if it is known.
@@ -52,7 +52,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         check_media_type(request.headers(), "application/json")?;
-        let Json(value) = Json::from_request(request, state).await.map_err(json_problem)?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| bytes_problem(&rejection))?;
+        // Serde would read an array as the fields of an object, in their order.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(Problem::new(ProblemCode::InvalidRequest, "the body must be a JSON object, not an array"));
+        }
+        let Json(value) = Json::from_bytes(&bytes).map_err(json_problem)?;
         Ok(Self(value))
     }
 }
@@ -112,7 +117,7 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
     }
 }
 
-/// Runs a change to its end, also if the client disconnects in between.
+/// Runs a change to its end, even if the client disconnects in between.
 pub(super) async fn complete<T: Send + 'static>(change: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     tokio::spawn(change.in_current_span()).await.unwrap_or_else(|error| Err(Problem::internal(&error)))
 }

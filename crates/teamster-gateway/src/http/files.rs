@@ -60,7 +60,7 @@ pub(super) async fn upload(
     Ok((StatusCode::CREATED, axum::Json(UploadedFile { hash: hash.await?, size })))
 }
 
-/// Downloads a file. It is never shown by a browser: a sender has selected its content.
+/// Downloads a file. A browser never shows it, because its content is that of a sender.
 #[utoipa::path(get, path = "/v1/files/{hash}", tag = "files", operation_id = "downloadFile",
     params(("hash" = String, Path, pattern = "^[0-9a-f]{64}$", description = "The hash of the content.")),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]

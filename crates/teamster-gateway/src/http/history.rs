@@ -46,7 +46,8 @@ pub(super) struct HistoryQuery {
 pub(super) struct History {
     /// The turns with their messages and answers.
     items: Vec<Exchange>,
-    /// The page contains everything up to this event: continue with `events?after=lastSeq`. Use the value of the first page.
+    /// The page contains all events up to this number: continue with `events?after=lastSeq`. Use the value of the first
+    /// page.
     last_seq: u64,
     /// The value of `cursor` for the next page. It is absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,10 +62,10 @@ pub(super) struct Exchange {
     turn_id: Uuid,
     /// The number of the event `turn_queued`.
     seq: u64,
-    /// What happens to the turn. It is absent if a fork was made before the turn ended.
+    /// The state of the turn. It is absent if a fork was made before the turn ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<StateName>,
-    /// The running turn into which the message went.
+    /// The running turn that the message joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     joined_turn_id: Option<Uuid>,
     /// The message.
@@ -111,7 +112,7 @@ pub(super) async fn list(
 ) -> Result<axum::Json<History>> {
     caller.require(Scope::Read)?;
     let PageRequest { limit, cursor } = page(query.limit, query.cursor)?;
-    // It is read before the turns: whatever comes in between is in the page and in the events after it.
+    // This number is read before the turns, so a later event is in the events after it, and may be in the page as well.
     let conversation = find(&api.gateway, id).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut builder = Builder { items: Vec::new(), bytes: 0, limit };
@@ -240,7 +241,7 @@ struct Copied {
     turns: HashMap<TurnId, Option<usize>>,
 }
 
-/// What is read of an event. Fields of other events are absent.
+/// The fields that are read from an event. Fields of other events are absent.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Fields {
@@ -268,7 +269,7 @@ impl Copied {
         let Some(exchange) = at.and_then(|at| self.items.get_mut(at)) else { return };
         match event.kind.as_str() {
             "turn_edited" => exchange.message.text = fields.text,
-            // Each attempt has its own result; the last one counts.
+            // Each attempt has its own result. The last one is used.
             "done" => exchange.answer = fields.result.map(|result| result.answer(Some(Time(event.at)))),
             _ => {
                 exchange.state = fields.state;

@@ -13,14 +13,14 @@ use utoipa::ToSchema;
 
 use crate::engine::Gateway;
 
-/// How long an inspection counts. Each one starts the CLIs of all agents.
+/// How long an inspection is reused. Each one starts the CLIs of all agents.
 const FRESH: Duration = Duration::from_secs(15);
 
-/// The last inspection. Callers that come together share one.
+/// The last inspection. Concurrent callers share one.
 #[derive(Clone, Default)]
 pub(super) struct AgentCache(Arc<Mutex<Option<Inspected>>>);
 
-/// What an inspection has found, and when.
+/// The result of an inspection, and its time.
 type Inspected = (Instant, Vec<AgentView>);
 
 /// An agent.
@@ -38,12 +38,12 @@ pub(super) struct AgentView {
     tested_version: Option<&'static str>,
     /// Whether its CLI can run. Whether the vendor accepts its credentials is not checked.
     available: bool,
-    /// Whether conversations use it if nothing else is selected.
+    /// Whether new conversations use it by default.
     is_default: bool,
     /// Why it cannot run, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// What it supports, by the name of the option.
+    /// The options that it supports, by name.
     capabilities: BTreeMap<&'static str, CapabilityView>,
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every call: a time limit, panics as problems, and problems for unknown paths and methods.
+//! The layers of every call: a time limit, panics as problems, and problems for unknown paths and methods.
 
 use std::any::Any;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use super::problem::{Problem, ProblemCode};
 
-/// The time until a call has its response. The longest wait for a turn is a minute. Event streams may last longer: only their
-/// start counts.
+/// The time until a call has its response. The longest wait for a turn is a minute. Event streams may last longer: the
+/// limit applies to their start only.
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// Puts the time limit, the handling of panics, and problems for unknown methods around routes. No response is cached or shown

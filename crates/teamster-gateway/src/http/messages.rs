@@ -35,10 +35,10 @@ pub(super) struct NewMessage {
     #[serde(default)]
     #[schema(max_items = 32)]
     attachments: Vec<NewAttachment>,
-    /// The author. Only an admin can name another one than the owner of the token.
+    /// The author. Only an admin can name an author other than the owner of the token.
     #[schema(max_length = 500, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     author: Option<String>,
-    /// Whether the message may go into the running turn.
+    /// Whether the message may join the running turn.
     #[serde(default)]
     mode: Mode,
 }
@@ -59,7 +59,7 @@ pub(super) struct NewAttachment {
     media_type: String,
 }
 
-/// Whether a message may go into a running turn.
+/// Whether a message may join a running turn.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = MessageMode)]
@@ -67,7 +67,7 @@ pub(super) enum Mode {
     /// It waits for its own turn.
     #[default]
     Queue,
-    /// It goes into the running turn if possible.
+    /// It joins the running turn if possible.
     Steer,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct AcceptedView {
 #[utoipa::path(post, path = "/v1/conversations/{id}/messages", tag = "messages", operation_id = "sendMessage",
     params(("id" = Uuid, Path, description = "The conversation."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 255, pattern = "^[!-~]+$",
-            description = "A key of the caller that makes a repeated call safe.")),
+            description = "A key of the caller. A repeated call with the same key sends no second message.")),
     request_body = NewMessage, responses((status = 202, body = AcceptedView)))]
 pub(super) async fn send(
     Extract(api): State,
@@ -157,7 +157,7 @@ fn idempotency(
         let problem = format_args!("must have 1 to {KEY_LENGTH} visible characters of ASCII");
         return Err(Problem::invalid("Idempotency-Key", problem));
     };
-    // The order of fields and spaces do not count: what was read is compared.
+    // The order of fields and white space are ignored: the parsed body is hashed.
     let body = serde_json::to_vec(&(id, body)).map_err(|error| Problem::internal(&error))?;
     let scope = match caller.identity.token {
         Some(token) => format!("token:{token}"),

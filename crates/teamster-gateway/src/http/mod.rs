@@ -6,7 +6,7 @@
 //! | `state` | what the handlers share |
 //! | `problem` | errors as problems (RFC 9457) |
 //! | `extract`, `wire` | reads requests, and what responses share |
-//! | `layers` | what holds for every call: time limit, panics, unknown paths |
+//! | `layers` | the layers of every call: time limit, panics, unknown paths |
 //! | `openapi` | the description of the API |
 //! | `conversation`, `conversations`, `settings`, `messages`, `history`, `turns`, `permissions` | conversations |
 //! | `events`, `sse` | event streams |
@@ -15,11 +15,11 @@
 //! | `readiness` | whether messages can be accepted |
 //! | `tokens` | tokens, sessions of the page, and the audit log |
 //! | `audit` | writes the audit log |
-//! | `openai` | the OpenAI face |
-//! | `protect` | the checks around all routes: who calls, from where, how often |
+//! | `openai` | the OpenAI-compatible API |
+//! | `protect` | the checks around all routes: identity, origin, limits |
 //! | `server` | connections, TLS, shutdown |
 //!
-//! A handler reads who calls it from the extension [`Identity`](crate::access::Identity), which [`Protection`] inserts.
+//! A handler reads its caller from the extension [`Identity`](crate::access::Identity), which [`Protection`] inserts.
 
 #![expect(unused_qualifications, reason = "the macro `utoipa::path` qualifies the types of parameters")]
 

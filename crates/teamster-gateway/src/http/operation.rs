@@ -44,7 +44,7 @@ pub(super) struct StatusView {
     pending_deliveries: u64,
     /// Deliveries that were given up, or whose outcome is unknown.
     failed_deliveries: u64,
-    /// Since when the oldest turn could run and has waited.
+    /// The time since which the oldest turn that is ready to run has waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting_since: Option<Time>,
     /// The size of the store in bytes. 0 if it is in memory.
@@ -68,10 +68,10 @@ pub(super) struct ChannelView {
     name: String,
     /// Whether it receives messages.
     receives: bool,
-    /// Why it ended, or could not be used, the last time.
+    /// The last reason why the channel ended or could not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<String>,
-    /// When that was.
+    /// When that happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_at: Option<Time>,
 }
@@ -107,7 +107,7 @@ pub(super) struct HookFailureView {
 
 impl From<HookFailure> for HookFailureView {
     fn from(failure: HookFailure) -> Self {
-        // What the hook has written may quote the message.
+        // The output of the hook may quote the message.
         let HookFailure { at, hook, event, conversation, reason, output: _ } = failure;
         let conversation_id = conversation.map(|id| id.to_string());
         Self { at: Time(at), hook, event: event.name(), conversation_id, reason }

@@ -51,7 +51,7 @@ pub(super) enum StateFilter {
     All,
 }
 
-/// What happens to a permission request.
+/// The state of a permission request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = PermissionState)]
@@ -83,9 +83,9 @@ pub(super) struct PermissionView {
     conversation_id: Uuid,
     /// The turn that waits for the answer.
     turn_id: Uuid,
-    /// What happens to it.
+    /// Its state.
     state: StateName,
-    /// What the agent wants: the event `permission_request` or `question`, and `approvers`, who may answer.
+    /// The request of the agent: the event `permission_request` or `question`, with `approvers`, who may answer.
     #[schema(value_type = Object)]
     request: Box<RawValue>,
     /// When it was made.
@@ -179,7 +179,7 @@ pub(super) async fn answer(
             AnswerResult::Applied(permission) => permission,
             AnswerResult::Closed(permission) => return Err(closed(permission)),
             AnswerResult::Expired(_) => {
-                let detail = "the time limit of the request has passed, or its agent is gone";
+                let detail = "the time limit of the request has passed, or its agent no longer runs";
                 return Err(Problem::new(ProblemCode::Expired, detail));
             }
         };
@@ -225,7 +225,7 @@ fn message_for_agent(request: &AnswerRequest, permission: &Permission) -> Result
         return Err(Problem::invalid("answers", "must be absent: the request has no questions"));
     }
     if request.decision == DecisionName::Deny || request.message.is_some() {
-        return Err(Problem::invalid("answers", "needs the decision allow, and no message"));
+        return Err(Problem::invalid("answers", "requires the decision allow, and no message"));
     }
     let text = serde_json::to_string(answers).map_err(|error| Problem::internal(&error))?;
     check_length("answers", &text, MESSAGE_LENGTH)?;

@@ -1,4 +1,4 @@
-//! Problems: what a caller gets instead of a result (RFC 9457).
+//! Problems: the error responses of the API (RFC 9457).
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -26,7 +26,7 @@ pub enum ProblemCode {
     InvalidRequest,
     /// The request has no valid token.
     Unauthorized,
-    /// The caller must not do this.
+    /// The caller may not do this.
     Forbidden,
     /// A rule or a hook of the operator rejects the message.
     Rejected,
@@ -42,7 +42,7 @@ pub enum ProblemCode {
     ConversationBusy,
     /// The permission request was answered or closed before.
     AlreadyAnswered,
-    /// The time limit of the permission request has passed, or its agent is gone.
+    /// The time limit of the permission request has passed, or its agent no longer runs.
     Expired,
     /// Retention has deleted the requested events.
     EventsPruned,
@@ -58,13 +58,13 @@ pub enum ProblemCode {
     QueueFull,
     /// The caller sends too many requests.
     RateLimited,
-    /// All places of event streams are taken.
+    /// Too many event streams are open.
     TooManySubscribers,
     /// The agent cannot run.
     AgentUnavailable,
     /// The store cannot be used now.
     StoreUnavailable,
-    /// A check of the operator does not work now.
+    /// A required hook of the operator failed.
     CheckUnavailable,
     /// The gateway shuts down.
     ShuttingDown,
@@ -105,7 +105,7 @@ impl ProblemCode {
         match self {
             Self::InvalidRequest => "The request is invalid",
             Self::Unauthorized => "A valid token is required",
-            Self::Forbidden => "The caller must not do this",
+            Self::Forbidden => "The caller may not do this",
             Self::Rejected => "The message is rejected",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "The path does not support this method",
@@ -124,7 +124,7 @@ impl ProblemCode {
             Self::TooManySubscribers => "Too many event streams",
             Self::AgentUnavailable => "The agent cannot run",
             Self::StoreUnavailable => "The store cannot be used now",
-            Self::CheckUnavailable => "A check of the message does not work now",
+            Self::CheckUnavailable => "A required hook failed",
             Self::ShuttingDown => "The gateway is shutting down",
             Self::DiskFull => "The disk is full",
             Self::Internal => "Internal error",
@@ -149,7 +149,7 @@ pub struct Problem(Box<ProblemFields>);
 pub(super) struct ProblemFields {
     /// A URI that names the kind of the problem.
     r#type: String,
-    /// What is wrong in general.
+    /// The meaning of the code.
     title: &'static str,
     /// The status of the response.
     status: u16,
@@ -207,7 +207,7 @@ impl Problem {
     /// Creates a problem whose cause only the operator's log names.
     pub fn internal(cause: &(dyn std::fmt::Display + Sync)) -> Self {
         tracing::error!(%cause, "a call of the API failed");
-        Self::new(ProblemCode::Internal, "the gateway has an error; its log has the cause")
+        Self::new(ProblemCode::Internal, "internal error of the gateway; its log has the cause")
     }
 
     /// Adds the time after which the call may be repeated, in seconds.
@@ -255,7 +255,8 @@ impl From<GatewayError> for Problem {
             GatewayError::Rejected { .. } => Self::new(ProblemCode::Rejected, error.to_string()),
             // The response must not reveal which other directories exist.
             GatewayError::Invalid { field: "directory", .. } => {
-                let detail = "directory must be a directory below one of the configured roots";
+                let detail = "directory must be an existing directory: `directory` or one of `roots` of the configuration, or \
+                              below them";
                 let mut forbidden = Self::new(ProblemCode::Forbidden, detail);
                 forbidden.0.field = Some("directory".to_owned());
                 forbidden
@@ -328,7 +329,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.0.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // The OpenAI face shows it in another form.
+        // The OpenAI-compatible API shows it in another form.
         response.extensions_mut().insert(self);
         response
     }

@@ -12,12 +12,12 @@ use utoipa_axum::routes;
 use super::inspection::AgentCache;
 use super::protect::Protection;
 use super::readiness::Readiness;
-use super::state::{Api, PATIENCE};
+use super::state::{Api, SEND_TIMEOUT};
 use super::{
     agents, conversations, deliveries, events, files, history, layers, messages, openai, openapi, operation,
     permissions, schedules, tokens, turns, usage,
 };
-use crate::access::Places;
+use crate::access::StreamPermits;
 use crate::engine::Gateway;
 use crate::telemetry::metrics_router;
 
@@ -49,14 +49,14 @@ pub fn router(gateway: Gateway) -> Router {
 
 /// Returns the routes of a gateway, with further protected ones. Those of an [`OpenApiRouter`] are in the description as well.
 pub fn routes(gateway: Gateway, further: OpenApiRouter) -> Routes {
-    build(gateway, further, PATIENCE)
+    build(gateway, further, SEND_TIMEOUT)
 }
 
-/// Returns the routes. `patience` is how long a stream waits for a subscriber that does not read.
-pub(super) fn build(gateway: Gateway, further: OpenApiRouter, patience: Duration) -> Routes {
+/// Returns the routes. `send_timeout` is how long a stream waits for a subscriber that does not read.
+pub(super) fn build(gateway: Gateway, further: OpenApiRouter, send_timeout: Duration) -> Routes {
     let limits = &gateway.config().limits;
     let (body, upload) = (limits.body_bytes, limits.attachment_bytes);
-    let subscribers = Places::new(limits.subscribers);
+    let subscribers = StreamPermits::new(limits.subscribers);
     let metrics = metrics_router(gateway.clone());
     let agents: Vec<String> = gateway.runtime().registry().names().map(str::to_owned).collect();
     let api = Arc::new(Api {
@@ -64,7 +64,7 @@ pub(super) fn build(gateway: Gateway, further: OpenApiRouter, patience: Duration
         agents: AgentCache::default(),
         readiness: Readiness::default(),
         subscribers,
-        patience,
+        send_timeout,
     });
     let (open, open_description) = OpenApiRouter::<Arc<Api>>::default()
         .routes(routes!(operation::healthz))

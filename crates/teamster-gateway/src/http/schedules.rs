@@ -1,4 +1,4 @@
-//! Schedules: messages that arrive in a conversation at a time or again and again.
+//! Schedules: messages that arrive in a conversation once or repeatedly.
 
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
@@ -35,10 +35,10 @@ pub(super) struct ScheduleRequest {
     /// The text of the message.
     #[schema(max_length = 100_000, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     text: String,
-    /// The author of the message. Only an admin can name another one than the owner of the token.
+    /// The author of the message. Only an admin can name an author other than the owner of the token.
     #[schema(max_length = 500, pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     author: Option<String>,
-    /// What happens to a time at which the gateway was down.
+    /// The rule for times at which the gateway was down.
     #[serde(default)]
     missed: Missed,
     /// A missed time that is older than this many seconds is skipped. The default is a day.
@@ -83,7 +83,7 @@ pub(super) struct ScheduleView {
     text: String,
     /// The author of the message.
     author: String,
-    /// What happens to a time at which the gateway was down.
+    /// The rule for times at which the gateway was down.
     missed: Missed,
     /// A missed time that is older than this many seconds is skipped.
     max_age_seconds: u64,

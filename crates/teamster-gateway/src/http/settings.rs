@@ -82,7 +82,7 @@ pub(super) enum Change<T> {
     /// It stays as it is.
     #[default]
     Keep,
-    /// There is none any more.
+    /// It is removed.
     Remove,
     /// It is this one now.
     Set(T),

@@ -52,7 +52,7 @@ pub(super) enum Source {
 
 /// Why a stream ends.
 enum End {
-    /// The subscriber is gone.
+    /// The subscriber has disconnected.
     Gone,
     /// The subscriber does not read.
     Slow,
@@ -62,25 +62,24 @@ enum End {
     Source(StreamError),
 }
 
-/// Takes a place for a stream.
-pub(super) fn place(api: &Api, identity: &Identity) -> Result<StreamPermit> {
+/// Takes the permit of a stream.
+pub(super) fn take_permit(api: &Api, identity: &Identity) -> Result<StreamPermit> {
     api.subscribers.take(identity.limit_key()).ok_or_else(|| {
-        let detail =
-            "all places of event streams are taken, or those of this token; close other streams or connect later";
+        let detail = "too many event streams are open, in total or with this token; close one or connect later";
         Problem::new(ProblemCode::TooManySubscribers, detail).retry_after(10)
     })
 }
 
 /// Returns the response with the events of a source.
-pub(super) fn respond(api: &Api, place: StreamPermit, source: Source) -> Response {
+pub(super) fn respond(api: &Api, permit: StreamPermit, source: Source) -> Response {
     let (sender, receiver) = mpsc::channel(CHUNKS + 1);
     let producer = Producer {
         sender,
         stopping: api.gateway.stopping().clone(),
         heartbeat: api.gateway.config().timing.heartbeat,
-        patience: api.patience,
+        send_timeout: api.send_timeout,
         _counted: api.gateway.metrics().subscriber(),
-        _place: place,
+        _permit: permit,
     };
     tokio::spawn(producer.run(source));
     let chunks = ReceiverStream::new(receiver).map(Ok::<Bytes, Infallible>);
@@ -97,14 +96,14 @@ struct Producer {
     sender: mpsc::Sender<Bytes>,
     stopping: CancellationToken,
     heartbeat: Duration,
-    patience: Duration,
-    _place: StreamPermit,
+    send_timeout: Duration,
+    _permit: StreamPermit,
     _counted: Subscriber,
 }
 
 impl Producer {
     async fn run(self, mut source: Source) {
-        // One place in the channel is kept for the last frame, so that a slow subscriber gets the reason as well.
+        // One slot of the channel is reserved for the last frame, so that a slow subscriber gets the reason as well.
         let Ok(last) = self.sender.clone().reserve_owned().await else { return };
         // It lets headers through proxies that wait for the first byte.
         let end = match self.send(": connected\n\n".to_owned()).await {
@@ -136,7 +135,7 @@ impl Producer {
 
     async fn send(&self, chunk: String) -> Result<(), End> {
         let sent = tokio::select! {
-            sent = self.sender.send_timeout(chunk.into(), self.patience) => sent,
+            sent = self.sender.send_timeout(chunk.into(), self.send_timeout) => sent,
             () = self.stopping.cancelled() => return Err(End::Stopping),
         };
         sent.map_err(|error| match error {
@@ -176,7 +175,7 @@ impl Source {
 }
 
 impl End {
-    /// Returns the last frame of the stream. There is none if the subscriber is gone.
+    /// Returns the last frame of the stream. There is none if the subscriber has disconnected.
     fn frame(&self) -> Option<Bytes> {
         let mut resume_after = None;
         let (code, reason, oldest_seq) = match self {

@@ -63,7 +63,7 @@ struct SessionView {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct AuditView {
-    /// Its number. It grows.
+    /// Its number. Later entries have larger numbers.
     number: u64,
     /// When it happened.
     at: Time,

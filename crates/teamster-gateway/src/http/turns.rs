@@ -35,7 +35,7 @@ pub(super) struct TurnQuery {
     wait: Option<u64>,
 }
 
-/// What happens to a turn.
+/// The state of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = TurnState)]
@@ -63,13 +63,13 @@ pub(super) struct TurnView {
     conversation_id: Uuid,
     /// Its message.
     message: MessageView,
-    /// What happens to it.
+    /// Its state.
     state: StateName,
     /// The number of attempts that were started.
     attempts: u32,
     /// Whether its abort was requested.
     abort_requested: bool,
-    /// The running turn into which its message went.
+    /// The running turn that its message joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     joined_turn_id: Option<Uuid>,
     /// The result of the run (a `RunResult`), if the turn has ended.
@@ -106,7 +106,7 @@ pub(super) struct MessageView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(super) attachments: Vec<AttachmentView>,
-    /// Whether it may go into a running turn.
+    /// Whether it may join a running turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mode: Option<Mode>,
     /// When it was accepted.
@@ -242,7 +242,8 @@ pub(super) async fn retry(
     Ok((StatusCode::ACCEPTED, axum::Json(view(&turn.await?)?)))
 }
 
-/// Returns whether the caller has sent the message of a turn. An author of a chat may have the name of the token's owner.
+/// Returns whether the caller has sent the message of a turn. This is true only for a message that came through the
+/// API: an author of a chat may have the name of the token's owner.
 async fn is_author(gateway: &Gateway, caller: &Authenticated, turn: &Turn) -> Result<bool> {
     let ChatAddress { channel, chat, .. } = find_conversation(gateway, turn.conversation).await?.address;
     let author = turn.message.author.as_str();
@@ -258,7 +259,7 @@ async fn ended(gateway: &Gateway, turn: &Turn) -> Result<Turn> {
         let last = gateway.store().conversation(conversation, gateway.now()).await?.map(|found| found.last_seq);
         let mut events = gateway.events(conversation, last.unwrap_or_default());
         loop {
-            // The stream was opened before, so that an end after this look is in it.
+            // The stream was opened before, so that it contains an end after this read.
             let turn = find(gateway, id).await?;
             if is_ended(&turn) {
                 return Ok(turn);

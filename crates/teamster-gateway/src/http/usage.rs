@@ -28,7 +28,7 @@ const MAX_DAYS: i32 = 366;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 pub(super) struct UsageParams {
-    /// By what usage is summed: a list of `day`, `agent`, `conversation` and `author`, separated by commas.
+    /// The keys by which usage is summed: a list of `day`, `agent`, `conversation` and `author`, separated by commas.
     #[param(default = "day", pattern = "^(day|agent|conversation|author)(,(day|agent|conversation|author))*$")]
     by: Option<String>,
     /// The last day, in UTC. The default is today.
@@ -81,7 +81,7 @@ pub(super) struct UsageItem {
     usage: UsageView,
 }
 
-/// By what usage is summed.
+/// A key by which usage is summed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Group {
     Day,

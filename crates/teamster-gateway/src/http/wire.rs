@@ -81,7 +81,7 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::
     )]
     let whole =
         number.as_u64().or_else(|| number.as_f64().filter(|number| is_whole(*number)).map(|number| number as u64));
-    whole.map(Some).ok_or_else(|| serde::de::Error::custom("the number must be whole and not negative"))
+    whole.map(Some).ok_or_else(|| serde::de::Error::custom("the number must be an integer from 0"))
 }
 
 /// Checks the length of a text in characters.

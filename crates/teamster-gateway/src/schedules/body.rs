@@ -1,4 +1,4 @@
-//! What a schedule is, as the store keeps it and the API shows it.
+//! A schedule as the store keeps it and the API shows it.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct ScheduleBody {
     pub text: String,
     /// The author of the message: who has created the schedule.
     pub author: String,
-    /// What happens to a time at which the gateway was down.
+    /// The rule for times at which the gateway was down.
     #[serde(default)]
     pub missed: Missed,
     /// A missed time that is older than this many seconds is skipped.
@@ -45,7 +45,7 @@ impl ScheduleBody {
     }
 }
 
-/// What happens to a time at which the gateway was down.
+/// The rule for times at which the gateway was down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missed {

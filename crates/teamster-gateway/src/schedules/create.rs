@@ -23,7 +23,7 @@ pub async fn create(
     let next = check(body, limits, now)?;
     let known = gateway.store().schedule(id).await?;
     match known {
-        // The id of another conversation's schedule must not be taken over.
+        // A schedule of another conversation must not be replaced.
         Some(known) if known.conversation != conversation => return Err(not_found(id)),
         Some(_) => {}
         None => {
@@ -31,7 +31,8 @@ pub async fn create(
             let limit = limits.per_conversation;
             let page = gateway.store().schedules(filter, PageRequest::first(limit.max(1))).await?;
             if page.items.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
-                let problem = format!("is one too many: a conversation has at most {limit}; delete one first");
+                let problem =
+                    format!("exceeds the limit: a conversation has at most {limit} schedules; delete one first");
                 return Err(ScheduleError::new("schedule", problem).into());
             }
         }

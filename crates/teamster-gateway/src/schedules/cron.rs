@@ -1,6 +1,5 @@
-//! Cron expressions: what is wrong with one, and its times on the clock of the wall.
-//!
-//! Time zones are left to `zone`: the library that is used here knows no date library of this crate.
+//! Cron expressions: their errors, and their times on the wall clock. Time zones are not handled here: the cron library
+//! does not use the date library of this crate.
 
 use croner::Cron;
 use croner::errors::CronError;

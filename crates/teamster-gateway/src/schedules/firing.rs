@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The schedules that are read at once.
 const PAGE: u32 = 200;
 
-/// What the store keeps of a message of a schedule.
+/// The stored fields of a message of a schedule.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Details {
@@ -42,7 +42,7 @@ struct Details {
     by_agent: bool,
 }
 
-/// The schedules that could not fire at this time, although the gateway has tried it in time. They are late, not missed.
+/// The schedules that could not fire at this time although the gateway tried in time. They are late, not missed.
 type Delayed = HashMap<ScheduleId, Timestamp>;
 
 /// Fires due schedules until the gateway stops.

@@ -1,11 +1,11 @@
-//! Schedules: messages that arrive in a conversation at a time or again and again.
+//! Schedules: messages that arrive in a conversation once or repeatedly.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `body` | what a schedule is: [`ScheduleBody`], and what is wrong with one |
+//! | `body` | a schedule: [`ScheduleBody`], and its errors |
 //! | `cron` | cron expressions in a time zone |
 //! | `create` | creates and deletes schedules |
-//! | `plan`, `firing` | what happens to a due schedule, and the task that does it |
+//! | `plan`, `firing` | the decision about a due schedule, and the task that fires it |
 //! | `times` | the next time of a schedule: [`next_time`], and the check of a new one |
 
 mod body;

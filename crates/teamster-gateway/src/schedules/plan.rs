@@ -1,4 +1,4 @@
-//! What happens to a due schedule, as a pure function.
+//! The decision about a due schedule, as a pure function.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::times::next_time;
 /// A time that is at most this late is on time: the gateway was busy or restarted.
 const ON_TIME: Duration = Duration::from_mins(1);
 
-/// What happens to a due schedule.
+/// The decision about a due schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Whether it fires now. Otherwise this time is skipped.
@@ -19,7 +19,7 @@ pub(super) struct Plan {
     pub(super) next: Option<Timestamp>,
 }
 
-/// Returns whether a due time counts as on time.
+/// Returns whether a due time is treated as on time.
 pub(super) fn is_on_time(due: Timestamp, now: Timestamp) -> bool {
     due >= before(now, ON_TIME)
 }
@@ -30,12 +30,12 @@ pub(super) fn plan(body: &ScheduleBody, due: Timestamp, now: Timestamp) -> Resul
     if is_on_time(due, now) {
         return Ok(Plan { fires: true, next: next_time(body, due)? });
     }
-    // Times that are not missed fire by themselves.
+    // Times that are not missed fire separately.
     let next = next_time(body, before(recent, Duration::from_millis(1)))?;
     let oldest = before(now, Duration::from_secs(body.max_age_seconds)).max(due);
     let fires = match body.missed {
         Missed::Skip => false,
-        // One late message stands for all missed times; it counts as old as the last of them.
+        // One late message replaces all missed times. Its age is that of the last of them.
         Missed::Once => next_time(body, before(oldest, Duration::from_millis(1)))?.is_some_and(|at| at < recent),
     };
     Ok(Plan { fires, next })

@@ -65,7 +65,7 @@ pub fn check(body: &ScheduleBody, limits: ScheduleLimits, now: Timestamp) -> Res
 }
 
 fn check_interval(expression: &Expression, min: Duration, now: Timestamp) -> Result<(), ScheduleError> {
-    // Clock changes are left out: an interval that they shorten once a year is no reason to refuse an expression.
+    // Clock changes are ignored here: an interval that is shorter once a year does not make an expression invalid.
     let start = Offset::UTC.to_datetime(instant(now));
     let times: Vec<DateTime> = expression.times(start).take(CHECKED_TIMES).collect();
     let shortest = times.iter().zip(times.iter().skip(1)).map(|(first, second)| second.duration_since(*first)).min();
@@ -138,7 +138,7 @@ fn once(zone: &TimeZone, local: DateTime) -> Option<Instant> {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),
         AmbiguousOffset::Gap { before, .. } => {
-            // With the old offset, the time would follow the change, or be the change itself.
+            // With the old offset, the time would follow the change, or be at the change itself.
             let late = before.to_timestamp(local).ok()?.checked_add(SignedDuration::from_secs(1)).ok()?;
             zone.preceding(late).next().map(|change| change.timestamp())
         }

@@ -14,13 +14,13 @@ use crate::access::{Identity, Scope};
 use crate::engine::Gateway;
 use crate::http::{Problem, ProblemCode};
 
-/// How long a scrape waits for the figures of the store. Prometheus waits for 10 s by default.
+/// How long a scrape waits for the status of the store. Prometheus waits for 10 s by default.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// The text format of Prometheus.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// `OpenMetrics`, for scrapers that ask for it.
+/// `OpenMetrics`, for scrapers that request it.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns the route `GET /metrics`. It needs a token with the scope `read`, also on loopback: other users and programs of the
@@ -42,7 +42,7 @@ async fn metrics(
     let status = match timeout(LIMIT, gateway.store().status(now)).await {
         Ok(Ok(status)) => Some(status),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the figures of the store cannot be read");
+            tracing::warn!(%error, "the status of the store cannot be read");
             None
         }
         Err(_) => {

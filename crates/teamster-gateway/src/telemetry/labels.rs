@@ -12,7 +12,7 @@ pub(super) const OTHER: &str = "other";
 /// The value of a label that does not apply.
 const NONE: &str = "none";
 
-/// The channels that every gateway knows.
+/// The channels of every gateway.
 const CHANNELS: [&str; 7] = ["http", "web", "webhook", "discord", "telegram", "slack", "schedule"];
 
 /// The codes of failed turns that are the gateway's own.

@@ -9,7 +9,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// event with its text as `message`, and `spans`, from the outermost to the innermost. The spans of a turn name its
 /// conversation and turn.
 ///
-/// Control characters are escaped, so that a line is a line. Filter the layer: it writes everything it gets.
+/// Control characters are escaped, so no text can start a new line. Filter the layer: it writes everything it gets.
 pub fn json_logs<S, W>(writer: W) -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,

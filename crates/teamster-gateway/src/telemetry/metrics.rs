@@ -1,4 +1,4 @@
-//! What a gateway counts and measures.
+//! The metrics of a gateway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ struct Shared {
     levels: Levels,
 }
 
-/// What is read at each scrape.
+/// The gauges that are set at each scrape.
 #[derive(Debug, Default)]
 struct Levels {
     turns: Family<StateLabels, Gauge>,
@@ -75,7 +75,7 @@ struct Levels {
     channels: Family<ChannelLabels, Gauge>,
 }
 
-/// What this process works on, for a scrape.
+/// The work of this process, for a scrape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WorkerLevels {
     pub(super) running_turns: u32,
@@ -145,7 +145,7 @@ impl Metrics {
         self.shared.leases_lost.inc();
     }
 
-    /// Forgets the times of a turn. Call it when this process does not work on the turn any more.
+    /// Removes the times of a turn. Call it when this process no longer works on the turn.
     pub(crate) fn turn_left(&self, turn: TurnId) {
         self.shared.times.left(turn);
     }
@@ -217,7 +217,7 @@ impl Metrics {
         self.shared.requests.get_or_create(labels).inc();
     }
 
-    /// Sets what is read at each scrape. `store` is `None` if the store does not answer.
+    /// Sets the gauges that are read at each scrape. `store` is `None` if the store does not answer.
     pub(super) fn set_levels(&self, worker: WorkerLevels, store: Option<&StoreStatus>, now: Timestamp) {
         let levels = &self.shared.levels;
         let turns = |state, count| levels.turns.get_or_create(&StateLabels { state }).set(count);
@@ -227,7 +227,7 @@ impl Metrics {
         self.shared.hook_failures.inner().store(worker.hook_failures, Ordering::Relaxed);
         levels.idle_sessions.set(number(worker.idle_sessions as u64));
         levels.store_up.set(i64::from(store.is_some()));
-        // Figures that cannot be read keep their last value; `teamster_store_up` is 0 meanwhile.
+        // Gauges that cannot be read keep their last value, while `teamster_store_up` is 0.
         let Some(status) = store else { return };
         turns("queued", number(status.queued_turns));
         levels.conversations.set(number(status.conversations));
@@ -300,7 +300,7 @@ impl Shared {
         registry.register("store_write_seconds", "Latency of the store's writes, by operation", self.writes.clone());
         registry.register(
             "store_write_errors",
-            "Writes that the store has refused or could not do, by operation",
+            "Writes that failed or that the store refused, by operation",
             self.write_errors.clone(),
         );
         registry.register("event_subscribers", "Open event streams of this process", self.subscribers.clone());

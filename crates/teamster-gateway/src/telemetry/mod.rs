@@ -1,8 +1,8 @@
-//! What an operator sees of a gateway: metrics, spans and JSON logs.
+//! Telemetry of the gateway: metrics, spans and JSON logs.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `metrics`, `labels` | what is counted: [`Metrics`]. Labels have a bounded number of values |
+//! | `metrics`, `labels` | the metrics: [`Metrics`]. Labels have a bounded number of values |
 //! | `turn_times` | the times of running turns, for histograms |
 //! | `store` | counts and measures the operations of a store |
 //! | `requests` | counts HTTP requests |

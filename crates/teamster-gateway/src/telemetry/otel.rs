@@ -59,7 +59,8 @@ impl SpanExport {
     /// `http://127.0.0.1:4318`. `None` takes it from `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`.
     ///
     /// # Errors
-    /// The endpoint or a variable is invalid. A collector that does not answer is no error: its spans are lost, and the log reports it.
+    /// The endpoint or a variable is invalid. A collector that does not answer is not an error: its spans are lost, and
+    /// the log reports it.
     pub fn start(endpoint: Option<&str>) -> Result<Self, ExportError> {
         // The HTTP client panics without a provider. If another one is installed already, it is used.
         _ = rustls::crypto::ring::default_provider().install_default();

@@ -3,11 +3,11 @@
 //! | span | starts | ends | attributes |
 //! |---|---|---|---|
 //! | `message` | a message arrives | it is durable, or refused | channel, conversation, turn |
-//! | `turn` | a worker claims a turn | the worker leaves it | conversation, turn, channel, agent, state, `error_code` |
+//! | `turn` | a worker claims a turn | the worker's work on it ends | conversation, turn, channel, agent, state, `error_code` |
 //! | `attempt` | an attempt starts | its end is recorded | attempt, agent, `error_code` |
 //! | `tool_call` | the agent calls a tool | it has the result | tool |
 //!
-//! Each is a child of the one before, also after a restart: the store keeps the trace of a message. A turn that is retried
+//! Each is a child of the one before, even after a restart: the store keeps the trace of a message. A turn that is retried
 //! has several spans `turn`, one for each claim.
 
 use std::collections::HashMap;
@@ -96,7 +96,7 @@ impl ToolSpans {
     }
 }
 
-/// The model writes the name of a tool. What is no name could be a part of the conversation.
+/// The model writes the name of a tool. A text that is not a valid name could be a part of the conversation.
 fn tool_name(name: &str) -> &str {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.:/".contains(letter);
     if name.len() <= MAX_TOOL_NAME && name.chars().all(is_name) { name } else { super::labels::OTHER }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use teamster_store::{Claim, Timestamp, TurnId};
 
-/// The times of the turns that this process has claimed. The worker removes a turn when it leaves it.
+/// The times of the turns that this process has claimed. The worker removes a turn when its work on it ends.
 #[derive(Debug, Default)]
 pub(super) struct TurnTimes {
     turns: Mutex<HashMap<TurnId, Times>>,

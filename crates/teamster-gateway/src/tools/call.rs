@@ -1,4 +1,4 @@
-//! What a tool knows of its call.
+//! The context of a tool call.
 
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 //! | `config` | the configuration: [`ToolsConfig`] |
 //! | `turn` | the running turn of a session, and the identity of what it does |
 //! | `server`, `start` | the list of tools, and the start of their server |
-//! | `call` | what a tool knows of its call |
-//! | `send`, `files`, `plans` | what the tools do |
+//! | `call` | the context of a tool call |
+//! | `send`, `files`, `plans` | the tools |
 
 mod call;
 mod config;

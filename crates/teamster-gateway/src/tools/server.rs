@@ -11,7 +11,7 @@ use super::send::{self, FileInput, MessageInput};
 use super::turn::ToolSessions;
 use crate::engine::{Span, WeakGateway, history};
 
-/// The name of the server, by which agents know the tools.
+/// The name of the MCP server, which is part of the tools' names.
 const NAME: &str = "teamster";
 
 const INSTRUCTIONS: &str = "Your final answer is delivered to the chat by itself. Use these tools only for what it cannot do: \
@@ -30,38 +30,38 @@ struct HistoryInput {
 
 /// Returns the server of all tools.
 pub(super) fn server(gateway: WeakGateway, sessions: ToolSessions) -> ToolServer {
-    let door = Door { gateway, sessions };
+    let tools = GatewayTools { gateway, sessions };
     ToolServer::new(NAME)
         .instructions(INSTRUCTIONS)
-        .with(door.tool(
+        .with(tools.tool(
             "send_message",
             "Sends a message in Markdown to the chat of this conversation at once, before your answer.",
             |call, input: MessageInput| async move { send::message(&call, input).await },
         ))
-        .with(door.tool(
+        .with(tools.tool(
             "send_file",
             "Sends a file below the working directory to the chat of this conversation.",
             |call, input: FileInput| async move { send::file(&call, input).await },
         ))
-        .with(door.tool(
+        .with(tools.tool(
             "schedule_create",
-            "Creates a schedule: its text arrives in this conversation as a note of yours, once (`at`) or again and again \
-             (`cron`). It is marked as such, and is no request of a person. Ask for the time zone if it matters and is unknown.",
+            "Creates a schedule: its text arrives in this conversation as a note of yours, once (`at`) or repeatedly \
+             (`cron`). It is marked as such, and is not a request of a person. Ask for the time zone if it matters and is unknown.",
             |call, input: PlanInput| async move { plans::create(&call, input).await },
         ))
         .with(
-            door.tool("schedule_list", "Lists the schedules of this conversation.", |call, Nothing {}| async move {
+            tools.tool("schedule_list", "Lists the schedules of this conversation.", |call, Nothing {}| async move {
                 plans::list(&call).await
             })
             .read_only(),
         )
-        .with(door.tool(
+        .with(tools.tool(
             "schedule_delete",
             "Deletes a schedule of this conversation.",
             |call, input: DeleteInput| async move { plans::delete(&call, &input).await },
         ))
         .with(
-            door.tool(
+            tools.tool(
                 "read_history",
                 "Returns the last messages and answers of this conversation, the oldest first.",
                 |call, input: HistoryInput| async move { read_history(&call, &input).await },
@@ -72,20 +72,20 @@ pub(super) fn server(gateway: WeakGateway, sessions: ToolSessions) -> ToolServer
 
 /// Admits calls of running turns.
 #[derive(Clone)]
-struct Door {
+struct GatewayTools {
     gateway: WeakGateway,
     sessions: ToolSessions,
 }
 
-impl Door {
+impl GatewayTools {
     fn tool<I, F>(&self, name: &str, description: &str, work: impl Fn(Call, I) -> F + Send + Sync + 'static) -> Tool
     where
         I: DeserializeOwned + JsonSchema + Send + 'static,
         F: Future<Output = Result<Reply, String>> + Send + 'static,
     {
-        let door = self.clone();
+        let tools = self.clone();
         Tool::with_context(name, description, move |input: I, context: CallContext| {
-            let work = door.call(&context).map(|call| {
+            let work = tools.call(&context).map(|call| {
                 let ended = call.current.ended.clone();
                 (work(call, input), ended)
             });

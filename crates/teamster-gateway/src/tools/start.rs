@@ -7,8 +7,8 @@ use super::server::server;
 use crate::engine::Gateway;
 use crate::error::GatewayError;
 
-/// Starts the server of the tools, unless the configuration disables them. A gateway that is started does it for its own. Call
-/// it inside a Tokio runtime.
+/// Starts the server of the tools, unless the configuration disables them. [`Gateway::start`] calls it. Call it inside
+/// a Tokio runtime.
 ///
 /// # Errors
 /// The configuration is invalid, or no port is available.

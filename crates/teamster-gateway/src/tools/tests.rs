@@ -163,7 +163,7 @@ async fn a_token_is_valid_only_while_a_turn_of_its_conversation_runs() {
     assert_eq!(sent(&test).await, []);
     client.tools.begin_turn(turn);
     assert!(client.call("send_message", message()).await.is_ok());
-    // A session that is closed takes its token with it.
+    // The token of a closed session is not valid.
     let Client { tools, request, http, next_id } = client;
     drop(tools);
     let leaked = Client { tools: SessionTools::default(), request, http, next_id };

@@ -22,13 +22,14 @@ pub fn router() -> Router {
     })
 }
 
-/// Returns the build of the page, so that an open page learns that it is old.
+/// Returns the build of the page, so that an open page can detect that it is old.
 fn build() -> Response {
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     (headers, format!("{{\"build\":\"{}\"}}", *BUILD)).into_response()
 }
 
-/// Returns a file, or 304 if the browser has it. Its name does not change with its content, so a browser always asks.
+/// Returns a file, or 304 if the browser has it. Its name does not change with its content, so a browser always
+/// revalidates it.
 fn respond(file: &'static File, request: &HeaderMap) -> Response {
     let mut headers = HeaderMap::new();
     let mut set = |name: HeaderName, value: &str| {

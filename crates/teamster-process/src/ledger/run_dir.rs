@@ -210,17 +210,25 @@ fn try_create(ledger_dir: &LedgerDir) -> Result<Option<(PathBuf, OwnedFd)>, Ledg
         .permissions(Permissions::from_mode(0o700))
         .tempdir_in(&runs)
         .map_err(failed)?;
-    give_owner_rights(directory.path()).map_err(failed)?;
-    let lock = open_directory(directory.path()).map_err(|errno| failed(errno.into()))?;
+    let lock = lock_new(directory.path()).map_err(failed);
+    if let Ok(Some(lock)) = lock {
+        return Ok(Some((directory.keep(), lock)));
+    }
+    // The removal of an empty directory needs no descriptor. There may be none left.
+    _ = fs::remove_dir(directory.keep());
+    ledger_dir.prune();
+    lock.map(|_| None)
+}
+
+/// Locks a new directory; `None` if a sweep has locked or removed it first.
+fn lock_new(path: &Path) -> io::Result<Option<OwnedFd>> {
+    give_owner_rights(path)?;
+    let lock = open_directory(path)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Ok(None),
-        Err(errno) => return Err(failed(errno.into())),
+        Ok(()) if is_same_directory(path, lock.as_fd()) => Ok(Some(lock)),
+        Ok(()) | Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(errno) => Err(errno.into()),
     }
-    if !is_same_directory(directory.path(), lock.as_fd()) {
-        return Ok(None);
-    }
-    Ok(Some((directory.keep(), lock)))
 }
 
 /// Opens a directory, without following a link.
@@ -243,5 +251,12 @@ pub(super) fn is_same_directory(path: &Path, directory: BorrowedFd<'_>) -> bool 
 
 /// Removes a locked directory and its contents, if it still exists. No link is followed.
 pub(super) fn remove_locked(path: &Path, lock: BorrowedFd<'_>) -> io::Result<()> {
-    if is_same_directory(path, lock) { fs::remove_dir_all(path) } else { Ok(()) }
+    if !is_same_directory(path, lock) {
+        return Ok(());
+    }
+    match fs::remove_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(path),
+        // The removal of an empty directory needs no descriptor. There may be none left.
+        removed => removed,
+    }
 }

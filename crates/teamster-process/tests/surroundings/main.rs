@@ -28,6 +28,7 @@ macro_rules! trial_of_root {
 mod handles;
 mod host;
 mod lease;
+mod limits;
 mod proc;
 mod rights;
 mod signals;
@@ -42,13 +43,12 @@ fn main() -> ExitCode {
     match *words {
         ["host", ..] => host::main(arguments.get(2..).unwrap()),
         ["leased"] => lease::host(),
+        ["register", ledger] => limits::register(ledger),
         ["hello"] => println!("main was reached"),
         ["attacker", program] => rights::attack(program),
         _ => {
-            let trials = [signals::trials(), rights::trials(), handles::trials(), proc::trials(), lease::trials()]
-                .into_iter()
-                .flatten()
-                .collect();
+            let trees = [signals::trials(), rights::trials(), handles::trials(), proc::trials()];
+            let trials = trees.into_iter().chain([lease::trials(), limits::trials()]).flatten().collect();
             return libtest_mimic::run(&Arguments::from_args(), trials).exit_code();
         }
     }

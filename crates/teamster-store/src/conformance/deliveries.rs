@@ -20,7 +20,7 @@ suite![
     a_delivery_that_is_given_up_is_visible_frees_its_chat_and_can_be_queued_again,
     a_worker_gets_deliveries_of_its_channels_only,
     events_of_a_delivery_go_to_its_conversation,
-    an_attempt_without_a_call_does_not_count,
+    an_attempt_without_a_call_is_not_counted,
     a_clock_that_is_set_back_delays_no_new_delivery,
 ];
 
@@ -172,7 +172,7 @@ async fn events_of_a_delivery_go_to_its_conversation(world: &mut World) {
     assert_eq!(all.items, []);
 }
 
-async fn an_attempt_without_a_call_does_not_count(world: &mut World) {
+async fn an_attempt_without_a_call_is_not_counted(world: &mut World) {
     let id = add(world, "a").await;
     for _ in 0..3 {
         let claimed = claim(world, "w").await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::records::{key, message, place};
+use super::records::{key, message, new_conversation};
 use super::suite;
 use super::world::{WIDE, World, done};
 use crate::error::{Queue, StoreError};
@@ -116,7 +116,7 @@ async fn threads_of_a_chat_are_conversations_of_their_own(world: &mut World) {
     let mut found = Vec::new();
     for thread in ["", "a", "b"] {
         let (conversation, id, turn) = (world.id(), world.id(), world.id());
-        let target = Target::Address(place(conversation, "chat", thread));
+        let target = Target::Address(new_conversation(conversation, "chat", thread));
         found.push(world.accept(message(target, id, turn, world.now())).await.conversation);
     }
     let again = world.accept_in("chat").await.conversation;

@@ -22,7 +22,7 @@ suite![
     a_lease_that_is_renewed_is_not_claimed_by_others,
     an_expired_lease_is_claimed_with_a_larger_epoch_and_the_same_turn,
     every_write_of_an_old_epoch_is_refused,
-    an_expired_lease_is_not_renewed_but_its_result_counts,
+    an_expired_lease_is_not_renewed_but_its_result_is_accepted,
     a_finished_lease_cannot_be_used_again,
     the_leases_of_a_dead_worker_can_expire_at_once,
     an_interrupted_turn_does_not_pass_those_that_wait_longer,
@@ -62,7 +62,7 @@ async fn a_busy_conversation_does_not_starve_others(world: &mut World) {
     let claim = world.claim("w").await;
     world.advance(Duration::from_secs(1)).await;
     world.store().finish(claim.lease, done(), world.now()).await.unwrap();
-    // The next turn of the busy conversation was accepted earlier, but could not run before.
+    // The next turn of the busy conversation was accepted earlier, but was not ready to run before.
     assert_eq!(world.claim("w").await.lease.turn, other);
 }
 
@@ -89,7 +89,7 @@ async fn a_worker_and_a_chat_have_limits(world: &mut World) {
         world.accept_in(chat).await;
     }
     let (conversation, id, turn) = (world.id(), world.id(), world.id());
-    let thread = super::records::place(conversation, "a", "thread");
+    let thread = super::records::new_conversation(conversation, "a", "thread");
     let thread = super::records::message(Target::Address(thread), id, turn, world.now());
     world.accept(thread).await;
     let request = ClaimRequest { max_running_per_chat: 1, max_running: 2, ..World::request("w") };
@@ -168,7 +168,7 @@ async fn every_write_of_an_old_epoch_is_refused(world: &mut World) {
     assert_eq!(world.log(accepted.conversation).await, before);
 }
 
-async fn an_expired_lease_is_not_renewed_but_its_result_counts(world: &mut World) {
+async fn an_expired_lease_is_not_renewed_but_its_result_is_accepted(world: &mut World) {
     let turn = world.accept_in("a").await.turn;
     let lease = world.claim("w").await.lease;
     world.advance(LEASE).await;
@@ -185,7 +185,7 @@ async fn a_finished_lease_cannot_be_used_again(world: &mut World) {
     world.store().finish(lease, done(), world.now()).await.unwrap();
     let again = world.store().finish(lease, done(), world.now()).await;
     assert!(matches!(again, Err(StoreError::LeaseLost { .. })), "{again:?}");
-    // A lease of the right epoch for another turn is no lease.
+    // A lease with the current epoch but another turn is not valid.
     let claim = world.claim("w").await;
     let mixed = Lease { turn: lease.turn, ..claim.lease };
     let refused = world.store().finish(mixed, done(), world.now()).await;
@@ -257,7 +257,7 @@ async fn of_concurrent_claims_each_conversation_goes_to_one_worker(world: &mut W
     }
     let names: Vec<_> = (0..16).map(|number| number.to_string()).collect();
     let mut claims: Vec<_> = names.iter().map(|name| Box::pin(world.try_claim(name))).collect();
-    // Polls all claims until each is done, so that they are under way at the same time.
+    // Polls all claims until each is done, so that they run concurrently.
     let mut claimed = Vec::new();
     std::future::poll_fn(|context| {
         claims.retain_mut(|claim| match claim.as_mut().poll(context) {

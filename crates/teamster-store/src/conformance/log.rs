@@ -106,7 +106,7 @@ async fn positions_of_the_feed_are_never_used_again(world: &mut World) {
 async fn a_fork_has_the_log_up_to_its_number(world: &mut World) {
     let from = grow(world, "a", 3).await;
     let original = world.log(from).await;
-    let new = super::records::place(world.id(), "fork", "");
+    let new = super::records::new_conversation(world.id(), "fork", "");
     let fork = Fork { from, after: Seq::new(2) };
     let made = world.store().create_conversation(new.clone(), Some(fork), world.now()).await.unwrap();
     assert_eq!(made.last_seq, Seq::new(2));
@@ -114,7 +114,7 @@ async fn a_fork_has_the_log_up_to_its_number(world: &mut World) {
     assert!(world.try_claim("w").await.is_none());
     let again = world.store().create_conversation(new, None, world.now()).await;
     assert!(matches!(again, Err(StoreError::Exists { .. })), "{again:?}");
-    let new = super::records::place(world.id(), "other", "");
+    let new = super::records::new_conversation(world.id(), "other", "");
     let beyond = Fork { from, after: Seq::new(9) };
     let refused = world.store().create_conversation(new, Some(beyond), world.now()).await;
     assert!(matches!(refused, Err(StoreError::Invalid { .. })), "{refused:?}");
@@ -137,11 +137,11 @@ async fn a_reader_that_is_behind_retention_gets_an_error(world: &mut World) {
     }
     assert_eq!(world.store().events(id, Seq::new(4), 9).await.unwrap().events.len(), 2);
     assert_eq!(feed(world, None, 9).await.0, [(id, 5), (id, 6)]);
-    let new = super::records::place(world.id(), "fork", "");
+    let new = super::records::new_conversation(world.id(), "fork", "");
     let fork = Fork { from: id, after: Seq::new(6) };
     let refused = world.store().create_conversation(new, Some(fork), world.now()).await;
     assert!(matches!(refused, Err(StoreError::EventsPruned { .. })), "{refused:?}");
-    // Numbers continue after the deleted ones, also if all events are deleted.
+    // Numbers continue after the deleted ones, even if all events are deleted.
     world.store().prune(keep(0, 9), world.now()).await.unwrap();
     world.reopen().await;
     assert_eq!(world.accept_in("a").await.seq, Seq::new(7));

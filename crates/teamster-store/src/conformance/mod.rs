@@ -30,7 +30,7 @@ pub use world::World;
 /// A test that each implementation passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// What it promises.
+    /// The promise that it tests.
     pub name: &'static str,
     run: fn(World) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }

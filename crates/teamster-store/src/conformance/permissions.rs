@@ -104,7 +104,7 @@ async fn an_answer_to_a_dead_worker_has_no_effect(world: &mut World) {
     let id = request(world, &claim).await;
     world.advance(LEASE).await;
     assert!(matches!(answer(world, id, Decision::Allow).await, AnswerOutcome::Expired(_)));
-    // The next worker holds the conversation, but the agent that asked is gone.
+    // The next worker holds the conversation, but the agent of the request no longer runs.
     world.claim("v").await;
     assert!(matches!(answer(world, id, Decision::Allow).await, AnswerOutcome::Expired(_)));
     assert_eq!(world.log(accepted.conversation).await.len(), 2);

@@ -11,7 +11,7 @@ pub(super) fn address(chat: &str, thread: &str) -> ChatAddress {
     ChatAddress { channel: "webhook".to_owned(), chat: chat.to_owned(), thread: thread.to_owned() }
 }
 
-pub(super) fn place(id: Uuid, chat: &str, thread: &str) -> NewConversation {
+pub(super) fn new_conversation(id: Uuid, chat: &str, thread: &str) -> NewConversation {
     NewConversation {
         id: ConversationId::new(id),
         address: address(chat, thread),

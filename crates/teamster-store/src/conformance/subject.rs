@@ -1,4 +1,4 @@
-//! What an implementation provides to be tested.
+//! The interface of an implementation under test.
 
 use async_trait::async_trait;
 

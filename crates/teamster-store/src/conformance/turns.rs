@@ -25,8 +25,8 @@ suite![
     a_message_that_cannot_go_into_the_running_turn_waits_or_has_failed,
     an_abort_of_a_message_that_was_not_taken_is_not_lost,
     a_session_belongs_to_its_agent,
-    a_session_knows_since_when_another_agent_has_worked,
-    forgotten_sessions_are_gone_and_no_running_turn_brings_one_back,
+    a_session_records_since_when_another_agent_has_worked,
+    removed_sessions_stay_removed_after_a_running_turn,
     open_turns_are_those_that_have_not_ended,
     a_budget_counts_costs_and_reservations_of_all_workers,
     usage_is_kept_by_day_agent_conversation_and_author,
@@ -274,7 +274,7 @@ async fn a_session_belongs_to_its_agent(world: &mut World) {
     }
 }
 
-async fn a_session_knows_since_when_another_agent_has_worked(world: &mut World) {
+async fn a_session_records_since_when_another_agent_has_worked(world: &mut World) {
     let mut known = Vec::new();
     for agent in ["claude", "claude", "codex", "codex", "claude", "codex", "codex"] {
         let id = world.accept_in("a").await.conversation;
@@ -347,7 +347,7 @@ async fn usage_is_kept_by_day_agent_conversation_and_author(world: &mut World) {
     assert_eq!(world.store().usage(other).await.unwrap(), []);
 }
 
-async fn forgotten_sessions_are_gone_and_no_running_turn_brings_one_back(world: &mut World) {
+async fn removed_sessions_stay_removed_after_a_running_turn(world: &mut World) {
     let conversation = world.accept_in("a").await.conversation;
     let claim = world.claim("w").await;
     let events = |world: &World| Effects::events(vec![world.event("session_reset")]);

@@ -188,7 +188,7 @@ async fn a_conversation_of_the_api_is_deleted_with_its_last_event_and_turn(world
         ids.push(id);
     }
     // A conversation that was never used is kept.
-    let unused = super::records::place(world.id(), "unused", "");
+    let unused = super::records::new_conversation(world.id(), "unused", "");
     ids.push(world.store().create_conversation(unused, None, world.now()).await.unwrap().id);
     world.advance(LEASE / 2).await;
     let before = Some(world.now());

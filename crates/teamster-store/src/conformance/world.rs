@@ -1,10 +1,10 @@
-//! What scenarios use: a store, a clock that they move, and ids.
+//! The environment of scenarios: a store, a clock that they move, and ids.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::records::{message, place};
+use super::records::{message, new_conversation};
 use super::subject::Instance;
 use crate::ids::{ConversationId, HostId, Seq, Timestamp, WorkerId};
 use crate::records::{
@@ -70,7 +70,7 @@ impl World {
     /// Returns a new message to a chat.
     pub(super) fn message(&mut self, chat: &str) -> NewMessage {
         let (conversation, id, turn) = (self.id(), self.id(), self.id());
-        message(Target::Address(place(conversation, chat, "")), id, turn, self.now)
+        message(Target::Address(new_conversation(conversation, chat, "")), id, turn, self.now)
     }
 
     pub(super) async fn accept(&mut self, message: NewMessage) -> AcceptedTurn {

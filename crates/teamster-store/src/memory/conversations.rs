@@ -187,7 +187,7 @@ impl State {
         Ok(copied.collect())
     }
 
-    /// Forgets which deleted turn a channel id or idempotency key belongs to, but not the id or key.
+    /// Removes the deleted turn from channel ids and idempotency keys, but keeps the ids and keys.
     pub(super) fn forget_deleted_turns(&mut self) {
         let turns = &self.turns;
         let forget = |turn: &mut Option<_>| *turn = turn.filter(|turn| turns.contains_key(turn));

@@ -138,7 +138,7 @@ impl QueuedDelivery {
         }
     }
 
-    /// Returns whether its time is that of a clock that was wrong: it has no delay, or a longer one than there is.
+    /// Returns whether its time was set by a wrong clock: it has no delay, or a delay above the maximum.
     fn is_overdue(&self, now: Timestamp) -> bool {
         let Delivery { state, not_before, created_at, .. } = &self.delivery;
         *state == DeliveryState::Pending

@@ -208,7 +208,7 @@ impl State {
         pruned
     }
 
-    /// Deletes conversations that have lost everything.
+    /// Deletes conversations that have no events and turns left.
     fn prune_conversations(&mut self, policy: RetentionPolicy, batch: usize) -> usize {
         let Some(before) = policy.ended_before else { return 0 };
         let is_empty = |id: &ConversationId, room: &Room| {

@@ -117,7 +117,7 @@ impl State {
         turns
     }
 
-    /// Returns since when a conversation can be claimed, also if that is in the future.
+    /// Returns since when a conversation can be claimed, even if that is in the future.
     pub(super) fn ready_at(&self, id: ConversationId, room: &Room, now: Timestamp) -> Option<Timestamp> {
         if let Some(held) = &room.held {
             return Some(held.until);
@@ -127,7 +127,7 @@ impl State {
         Some(head.not_before.max(room.free_since.min(now)).max(room.paused_until.unwrap_or_default()))
     }
 
-    /// Returns whether a person is awaited by a running turn.
+    /// Returns whether a running turn waits for a person.
     pub(super) fn waits(&self, held: &Held) -> bool {
         self.permissions.values().any(|one| one.turn == held.turn && one.closing.is_none())
     }

@@ -197,7 +197,7 @@ impl WorkStore for MemoryStore {
 }
 
 impl Turn {
-    /// Lets a turn that has joined another one wait for its own run.
+    /// Makes a turn that has joined another one wait for its own run.
     fn wait_again(&mut self) {
         self.state = TurnState::Queued;
         self.joined = None;
@@ -233,7 +233,7 @@ impl State {
         Some((room.address.channel.clone(), next.message.author.clone()))
     }
 
-    /// Returns whether the time has come, or is that of a clock that was wrong.
+    /// Returns whether the time has passed, or was set by a wrong clock.
     fn is_ready(&self, id: ConversationId, at: Timestamp, now: Timestamp) -> bool {
         let is_wrong = |room: &Room| {
             at > now.after(LONGEST_RETRY_DELAY)
@@ -309,7 +309,7 @@ impl State {
         joined.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Lets the turns wait again whose messages the agent has not taken.
+    /// Makes the turns wait again whose messages the agent has not taken.
     fn release_joined(&mut self, lead: TurnId) -> Result<()> {
         for joined in self.joined(lead) {
             let turn = self.turn_mut(joined)?;

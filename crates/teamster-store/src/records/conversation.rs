@@ -2,7 +2,7 @@
 
 use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, WorkerId};
 
-/// The place of a conversation. There is at most one conversation for each address.
+/// The address of a conversation. There is at most one conversation for each address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChatAddress {
     /// The channel, for example `http`.
@@ -56,9 +56,9 @@ pub struct Conversation {
     pub title: Option<String>,
     /// Model, permission, directory and other settings.
     pub settings: Json,
-    /// Grows with each change of agent, title or settings.
+    /// Increases with each change of agent, title or settings.
     pub version: u64,
-    /// What happens in it.
+    /// Its state.
     pub state: ConversationState,
     /// The number of its last event.
     pub last_seq: Seq,
@@ -78,7 +78,7 @@ pub struct Conversation {
     pub created_at: Timestamp,
 }
 
-/// What happens in a conversation.
+/// The state of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConversationState {
     /// No turn waits or runs.

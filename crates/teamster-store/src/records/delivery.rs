@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::conversation::ChatAddress;
 use crate::ids::{ConversationId, DeliveryId, Epoch, Json, Timestamp, TurnId, WorkerId};
 
-/// The longest time that a delivery waits to be sent again. One that would wait longer has its time from a clock that was wrong,
-/// and can be claimed at once.
+/// The longest time that a delivery waits to be sent again. If a delivery would wait longer, a wrong clock has set its
+/// time, and it can be claimed at once.
 pub const LONGEST_DELIVERY_DELAY: Duration = Duration::from_hours(24);
 
 /// An item to show in a channel.
@@ -43,7 +43,7 @@ pub struct Delivery {
     pub turn: Option<TurnId>,
     /// What to show.
     pub body: Json,
-    /// What happens to it.
+    /// Its state.
     pub state: DeliveryState,
     /// The number of claims.
     pub attempts: u32,
@@ -59,7 +59,7 @@ pub struct Delivery {
     pub ended_at: Option<Timestamp>,
 }
 
-/// What happens to a delivery.
+/// The state of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeliveryState {
     /// It waits.
@@ -140,7 +140,7 @@ pub enum DeliveryStep {
     Sent,
     /// The delivery has failed and is sent again at this time or later.
     Retry(Timestamp, String),
-    /// The service was not called. The delivery is sent at this time or later, and the attempt does not count.
+    /// The service was not called. The delivery is sent at this time or later, and the attempt is not counted.
     Postpone(Timestamp),
     /// The delivery is given up.
     Failed(String),

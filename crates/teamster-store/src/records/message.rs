@@ -1,4 +1,4 @@
-//! Messages: what a channel hands over, and what the store returns.
+//! Messages: the input of a channel, and the results of the store.
 
 use super::conversation::NewConversation;
 use super::page::NewEvent;
@@ -23,7 +23,7 @@ pub struct NewMessage {
     pub text: String,
     /// Attachments and other fields.
     pub details: Json,
-    /// Whether it may go into a running turn.
+    /// Whether it may join a running turn.
     pub mode: MessageMode,
     /// The event `turn_queued`.
     pub event: NewEvent,
@@ -38,7 +38,7 @@ pub enum Target {
     Address(NewConversation),
 }
 
-/// A key that makes a repeated call safe.
+/// An idempotency key. A repeated call with the same key has no second effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Whose key it is, for example the id of the token.
@@ -54,11 +54,11 @@ pub struct IdempotencyKey {
 pub enum MessageMode {
     /// It waits for its own turn.
     Queue,
-    /// It goes into the running turn if possible.
+    /// It joins the running turn if possible.
     Steer,
 }
 
-/// The limits of the queues. A turn counts while it waits.
+/// The limits of the queues. They count waiting turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// The largest number of waiting turns of a chat, in all of its threads.
@@ -78,7 +78,7 @@ pub struct Message {
     pub text: String,
     /// Attachments and other fields.
     pub details: Json,
-    /// Whether it may go into a running turn.
+    /// Whether it may join a running turn.
     pub mode: MessageMode,
     /// When it was accepted.
     pub accepted_at: Timestamp,

@@ -8,7 +8,7 @@ use crate::ids::{ConversationId, Epoch, Json, PermissionId, Timestamp, TurnId};
 pub struct NewPermission {
     /// Its id.
     pub id: PermissionId,
-    /// What the agent wants to do, and who may answer.
+    /// The request of the agent, and who may answer.
     pub body: Json,
     /// An answer at this time or later has no effect.
     pub deadline: Timestamp,
@@ -25,7 +25,7 @@ pub struct Permission {
     pub turn: TurnId,
     /// The claim in which it was made.
     pub epoch: Epoch,
-    /// What the agent wants to do, and who may answer.
+    /// The request of the agent, and who may answer.
     pub body: Json,
     /// When it was made.
     pub requested_at: Timestamp,
@@ -105,11 +105,11 @@ pub struct Answer {
 /// The outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
-    /// The request was open, and this answer counts.
+    /// The request was open, and this answer is applied.
     Applied(Permission),
     /// The request was answered or closed before. Nothing has changed.
     Closed(Permission),
-    /// The time limit has passed, or the worker of the turn is gone. Nothing has changed.
+    /// The time limit has passed, or the worker of the turn no longer holds it. Nothing has changed.
     Expired(Permission),
 }
 

@@ -13,7 +13,7 @@ pub struct Turn {
     pub conversation: ConversationId,
     /// Its message.
     pub message: Message,
-    /// What happens to it.
+    /// Its state.
     pub state: TurnState,
     /// The number of attempts that were started.
     pub attempts: u32,
@@ -43,7 +43,7 @@ pub struct Turn {
     pub ended_at: Option<Timestamp>,
 }
 
-/// What happens to a turn.
+/// The state of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TurnState {
     /// It waits.
@@ -86,7 +86,7 @@ pub enum Progress {
 pub enum CancelOutcome {
     /// The turn waited and is aborted now.
     Aborted,
-    /// The turn runs. Its worker learns of the request with the next renewal.
+    /// The turn runs. Its worker gets the request with the next renewal.
     Requested,
     /// The turn has ended. Nothing has changed.
     Ended(TurnState),

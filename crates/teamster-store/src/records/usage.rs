@@ -25,7 +25,7 @@ impl Usage {
     }
 }
 
-/// What an attempt has used, and on which day it counts.
+/// The usage of an attempt, and its day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageEntry {
     /// The day.
@@ -96,7 +96,8 @@ pub struct BudgetStatus {
     pub reserved_micros: u64,
 }
 
-/// The channel whose conversations are deleted when they have lost everything. The chats of other channels keep their settings.
+/// The channel whose conversations are deleted when they have no events and turns left. The chats of other channels
+/// keep their settings.
 pub(crate) const ABANDONED_CHANNEL: &str = "http";
 
 /// What retention deletes.
@@ -145,7 +146,7 @@ pub struct StoreStatus {
     pub pending_deliveries: u64,
     /// Deliveries that were given up, or whose outcome is unknown.
     pub failed_deliveries: u64,
-    /// Since when the oldest turn could run and has waited.
+    /// The time since which the oldest turn that is ready to run has waited.
     pub waiting_since: Option<Timestamp>,
     /// The size of the store in bytes, with its write-ahead log. 0 if it is in memory.
     pub bytes: u64,

@@ -13,8 +13,8 @@ use crate::ids::{ConversationId, Epoch, HostId, Json, Seq, Timestamp, TurnId, Wo
 /// has one.
 pub const FAIR_SHARE: u32 = 4;
 
-/// The longest time that a turn waits for its next attempt. A turn that would wait longer has its time from a clock that was
-/// wrong, and can be claimed at once. Pauses have no limit.
+/// The longest time that a turn waits for its next attempt. If a turn would wait longer, a wrong clock has set its
+/// time, and it can be claimed at once. Pauses have no limit.
 pub const LONGEST_RETRY_DELAY: Duration = Duration::from_mins(10);
 
 /// A worker's request for work.
@@ -50,7 +50,8 @@ pub struct Lease {
 pub struct Claim {
     /// The lease.
     pub lease: Lease,
-    /// When the lease expires. The worker counts `lease_for` from before its call and does not compare this with its clock.
+    /// When the lease expires. The worker measures `lease_for` from before its call and does not compare this with its
+    /// clock.
     pub expires_at: Timestamp,
     /// The conversation.
     pub conversation: Conversation,
@@ -58,17 +59,18 @@ pub struct Claim {
     pub turn: Turn,
     /// The agent's session.
     pub session: Option<Session>,
-    /// Another agent has worked in the conversation since the session was used: it does not know what follows this event.
+    /// Another agent has worked in the conversation since the session was used: the session lacks what follows this
+    /// event.
     pub missed_since: Option<Seq>,
     /// Whether the turn ran when the lease of its last worker expired.
     pub interrupted: bool,
-    /// Permission requests that the last worker has left open. Close them: their agent process is gone.
+    /// Permission requests that the last worker has left open. Close them, because their agent process no longer runs.
     pub open_permissions: Vec<Permission>,
     /// Turns whose messages the agent has taken into this turn.
     pub joined: Vec<TurnId>,
 }
 
-/// What became of a message that was sent into the running turn.
+/// The outcome of a message that was sent into the running turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinedOutcome {
     /// The agent has it. Its turn ends together with the running one.
@@ -135,7 +137,7 @@ pub enum HandBackKind {
     Retry(Timestamp),
     /// The conversation pauses until this time. A caller can end the pause.
     Pause(Timestamp),
-    /// The worker shuts down. The attempt does not count.
+    /// The worker shuts down. The attempt is not counted.
     Shutdown,
 }
 

@@ -121,7 +121,7 @@ pub(super) fn renew(db: &Connection, lease: Lease, lease_for: Duration, now: Tim
     Ok(Renewal::Renewed { expires_at, abort_requested })
 }
 
-/// Lets the leases of a worker expire.
+/// Expires the leases of a worker.
 pub(super) fn expire_leases(db: &Connection, worker: &WorkerId, now: Timestamp) -> Outcome<u32> {
     let mut expired = 0;
     for sql in [

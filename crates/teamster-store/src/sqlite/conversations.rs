@@ -201,7 +201,7 @@ fn events_of_fork(db: &Connection, fork: Fork) -> Outcome<Vec<NewEvent>> {
     if fork.after > last {
         return Err(StoreError::Invalid { reason: "the fork is after the end of the log" }.into());
     }
-    // The sizes are in the headers of the rows: no text is read.
+    // The sizes are in the headers of the rows, so no text is read.
     let sql = "SELECT coalesce(sum(octet_length(body)), 0) FROM event WHERE conversation = ?1 AND seq <= ?2";
     let is_large = fork.after.get() > MAX_FORK_EVENTS
         || unsigned(super::query::value(db, sql, params![key, fork.after])?) > MAX_FORK_BYTES;

@@ -78,8 +78,8 @@ impl DeliveryStore for SqliteStore {
     }
 }
 
-/// Returns the first delivery of each chat that can be claimed, those that have waited longest first. A delivery without a delay
-/// waits for no time, also if the clock was set back since it was added.
+/// Returns the first delivery of each chat that can be claimed, those that have waited longest first. A delivery
+/// without a delay can be claimed at once, even if the clock was set back since it was added.
 fn ready(db: &Connection, channels: &[String], limit: i64, now: Timestamp) -> Outcome<Vec<DeliveryId>> {
     let sql = "SELECT id FROM delivery AS d
         WHERE (ready_at <= ?1 OR (state = 0 AND (not_before <= created_at OR not_before > ?4))) AND channel IN (SELECT value FROM json_each(?2))

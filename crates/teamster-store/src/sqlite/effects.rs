@@ -81,7 +81,8 @@ pub(super) fn check_lease(db: &Connection, lease: Lease) -> Outcome<Held> {
 
 /// Sets since when a conversation can be claimed. Call it after each change of its turns, its lease or its pause.
 ///
-/// The end of its last turn only gives it a place among the others: it delays nothing, also if the clock was set back since.
+/// The end of its last turn only determines its order among the others. It does not delay a claim, even if the clock
+/// was set back since.
 pub(super) fn refresh_ready(db: &Connection, conversation: i64, now: Timestamp) -> Outcome<()> {
     let sql = "UPDATE conversation SET ready_at = CASE
             WHEN worker IS NOT NULL THEN lease_until

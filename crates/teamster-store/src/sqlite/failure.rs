@@ -30,7 +30,7 @@ impl From<rusqlite::Error> for Failure {
 /// The result of an operation inside of a transaction.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
-/// What an error names: the file, and how long a lock was awaited.
+/// The data in errors: the file, and the time limit of a lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context<'a> {
     pub(super) path: &'a Path,

@@ -28,7 +28,7 @@ pub(super) fn finish(db: &Connection, lease: Lease, finish: Finish, now: Timesta
     end_attempt(db, held, lease, attempt, now)
 }
 
-/// Records what became of the message of a turn that has joined the running turn.
+/// Records the outcome of the message of a turn that has joined the running turn.
 pub(super) fn resolve_joined(
     db: &Connection,
     lease: Lease,
@@ -56,7 +56,8 @@ pub(super) fn resolve_joined(
     Ok(())
 }
 
-/// Lets the turns wait again whose messages the agent has not taken into a turn. The conversation is held or released after.
+/// Makes the turns wait again whose messages the agent has not taken into a turn. The caller then keeps or releases the
+/// conversation.
 pub(super) fn release_joined(db: &Connection, lead: TurnId) -> Outcome<()> {
     let sql = "UPDATE turn SET state = 0, joined = NULL WHERE joined = ?1 AND state = 1 AND taken = 0";
     run(db, sql, [lead])?;

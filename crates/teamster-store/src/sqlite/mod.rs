@@ -1,7 +1,8 @@
 //! The store in one `SQLite` file, for the workers of one machine. Several processes may open it at a time.
 //!
-//! One thread writes, in transactions that start with `BEGIN IMMEDIATE`, and a few connections read. No operation blocks the
-//! async executor. The rules are those of the model (`memory`); each file here does what its namesake there does.
+//! One thread writes, in transactions that start with `BEGIN IMMEDIATE`, and a few connections read. No operation
+//! blocks the async executor. The rules are those of the model (`memory`); each file here implements the same
+//! operations as the file of that name there.
 
 mod access;
 mod claim;

@@ -1,4 +1,4 @@
-//! Opens a file: refuses what is no store of this release, and migrates older ones.
+//! Opens a file: refuses a file that is not a store of this or an older release, and migrates older stores.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -71,14 +71,15 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-/// Takes a store that others can read from them, with the files beside it. A file of another user keeps its permissions.
+/// Removes the permissions of other users from a store and the files beside it. A file of another user keeps its
+/// permissions.
 fn make_private(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut file = path.as_os_str().to_owned();
         file.push(ending);
         let is_open = |found: &std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
         if std::fs::metadata(&file).is_ok_and(|found| is_open(&found)) {
-            // It cannot be worse than before.
+            // After an error, the file has its earlier permissions.
             _ = std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600));
         }
     }

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endless_search_is_stopped_and_the_reader_works_on() {
+    async fn an_endless_search_is_stopped_and_the_reader_stays_usable() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         drop(readers(directory.path()));

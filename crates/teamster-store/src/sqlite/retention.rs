@@ -24,7 +24,7 @@ pub(super) fn prune(db: &Connection, policy: RetentionPolicy, batch: i64) -> Out
     Ok(Pruned { events, turns, deliveries, conversations, more })
 }
 
-/// Deletes conversations that have lost everything.
+/// Deletes conversations that have no events and turns left.
 fn prune_conversations(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<usize> {
     let sql = "SELECT key, id FROM conversation WHERE channel = ?1 AND created_at < ?2 AND worker IS NULL
             AND last_seq > 0 AND oldest_seq > last_seq
@@ -42,7 +42,7 @@ fn prune_conversations(db: &Connection, policy: RetentionPolicy, batch: i64) -> 
 
 fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<u64> {
     let max_events = policy.max_events.map(integer);
-    // A conversation is a candidate if its oldest event is old or one too many.
+    // A conversation is a candidate if its oldest event is too old or exceeds the number of kept events.
     let sql = "SELECT conversation.key, oldest_seq, last_seq
         FROM conversation JOIN event ON event.conversation = conversation.key AND event.seq = oldest_seq
         WHERE at < :before OR last_seq - oldest_seq >= :max ORDER BY conversation.key";
@@ -54,7 +54,7 @@ fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome
         if rest == 0 {
             break;
         }
-        // The first event that stays: neither old nor one too many, or of a turn that has not ended.
+        // The first event that stays: within both limits, or of a turn that has not ended.
         let sql = "SELECT seq FROM event LEFT JOIN turn ON turn.id = event.turn
             WHERE event.conversation = :key AND seq >= :oldest
                 AND ((coalesce(at >= :before, 1) AND coalesce(:last - seq < :max, 1))
@@ -65,7 +65,7 @@ fn prune_events(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome
         };
         let kept: Seq = first(db, sql, params, |row| row.get(0))?.unwrap_or(last.next());
         let kept = kept.min(Seq::new(oldest.get().saturating_add(rest)));
-        // A reader of the feed that is behind must know that something is missing.
+        // A slow reader of the feed must get an error about the missing events.
         let sql = "INSERT INTO mark (name, value) SELECT 'pruned', last FROM
                 (SELECT max(position) AS last FROM event WHERE conversation = ?1 AND seq < ?2) WHERE last IS NOT NULL
             ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";

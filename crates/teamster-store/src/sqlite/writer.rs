@@ -145,7 +145,7 @@ struct Lost {
     error: StoreError,
 }
 
-/// Runs jobs in one transaction, or each in its own, so that none fails by the fault of another.
+/// Runs jobs in one transaction, or each in its own, so that the error of one job does not fail another.
 fn run_all(db: &Connection, jobs: Vec<Box<dyn Job>>, context: Context<'_>) {
     let is_group = jobs.len() > 1;
     match run_group(db, jobs, context) {

@@ -48,8 +48,8 @@ pub trait ConversationStore: Send + Sync {
     /// Returns the conversation with an address.
     async fn conversation_at(&self, address: ChatAddress, now: Timestamp) -> Result<Option<Conversation>>;
 
-    /// Removes the sessions of all agents, so that the next attempt starts a new one. It counts as a claim: a process
-    /// that keeps a session between two claims of its own finds another epoch.
+    /// Removes the sessions of all agents, so that the next attempt starts a new one. It raises the epoch like a claim,
+    /// so a process that keeps a session between two of its claims notices the change.
     ///
     /// Fails with `ConversationBusy` while a turn runs: its end would store its session.
     async fn forget_sessions(&self, id: ConversationId, effects: Effects, now: Timestamp) -> Result<Conversation>;

@@ -1,4 +1,4 @@
-//! What clients and channels bring in.
+//! The input of clients and channels.
 
 use async_trait::async_trait;
 
@@ -24,7 +24,7 @@ pub trait IntakeStore: Send + Sync {
 
     /// Accepts a message once: finds or creates the conversation, stores the message with its turn, and appends its event.
     ///
-    /// A message whose idempotency key or channel id is known is a duplicate and changes nothing, also if a queue is full.
+    /// A message whose idempotency key or channel id is known is a duplicate and changes nothing, even if a queue is full.
     /// Fails with `IdempotencyMismatch` if the key was used with another body, and with `QueueFull`.
     async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted>;
 
@@ -33,7 +33,7 @@ pub trait IntakeStore: Send + Sync {
 
     /// Aborts a turn that waits, or requests the abort of one that runs.
     ///
-    /// The effects happen only if the outcome is `Aborted`. The end of a pause is not needed: a paused turn waits.
+    /// The effects are applied only if the outcome is `Aborted`. A paused turn waits, so it is aborted at once.
     async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome>;
 
     /// Queues a failed or aborted turn again, at its old position, with no attempts counted.

@@ -18,7 +18,7 @@ pub trait AccessStore: Send + Sync {
     /// Returns the token with this hash, also a revoked one.
     async fn token_by_hash(&self, hash: [u8; 32]) -> Result<Option<Token>>;
 
-    /// Revokes a token. The time of the first call counts.
+    /// Revokes a token. A later call keeps the time of the first one.
     async fn revoke_token(&self, id: TokenId, now: Timestamp) -> Result<Token>;
 
     /// Deletes a token, and returns whether it existed. The audit log keeps its id.

@@ -17,19 +17,19 @@ use crate::records::{
 /// An expired lease that no worker has claimed still permits writes, so that a finished turn is not lost, but no renewal.
 #[async_trait]
 pub trait WorkStore: Send + Sync {
-    /// Claims the conversation that has waited longest since its next turn could run. Those of an author with
+    /// Claims the conversation whose next turn has been ready to run for the longest time. Those of an author with
     /// [`FAIR_SHARE`](crate::FAIR_SHARE) running turns wait behind those of others.
     ///
-    /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. Times from a
-    /// clock that was ahead delay no turn for longer than [`LONGEST_RETRY_DELAY`](crate::LONGEST_RETRY_DELAY). Conversations
-    /// whose turn waits for a person do not count against the limit of their chat. Returns `None` if there is none within the
-    /// limits of the request.
+    /// A conversation is claimable if a turn waits and none runs, or if the lease of its running turn has expired. A
+    /// time that was set by a clock that was ahead delays a turn for at most
+    /// [`LONGEST_RETRY_DELAY`](crate::LONGEST_RETRY_DELAY). Conversations whose turn waits for a person do not count
+    /// against the limit of their chat. Returns `None` if there is none within the limits of the request.
     async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>>;
 
     /// Renews leases, and reports which are lost. The outcomes have the order of the leases.
     async fn renew(&self, leases: Vec<Lease>, lease_for: Duration, now: Timestamp) -> Result<Vec<Renewal>>;
 
-    /// Lets the leases of a worker expire now: those of turns and those of deliveries. Returns their number.
+    /// Expires the leases of a worker now: those of turns and those of deliveries. Returns their number.
     ///
     /// Call it only if the worker and its agents are known to be dead.
     async fn expire_leases(&self, worker: WorkerId, now: Timestamp) -> Result<u32>;
@@ -43,10 +43,10 @@ pub trait WorkStore: Send + Sync {
     /// Records that the message of a waiting turn is being sent into the running turn.
     ///
     /// Until the agent has taken it ([`resolve_joined`](Self::resolve_joined)), the end of the running turn, or the claim after
-    /// the death of its worker, lets the turn wait again. Fails with `WrongState` if the turn does not wait.
+    /// the death of its worker, makes the turn wait again. Fails with `WrongState` if the turn does not wait.
     async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()>;
 
-    /// Records what became of the message of a turn that has joined the running turn.
+    /// Records the outcome of the message of a turn that has joined the running turn.
     ///
     /// Fails with `WrongState` if the turn has not joined it.
     async fn resolve_joined(

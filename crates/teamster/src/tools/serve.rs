@@ -85,13 +85,13 @@ impl ServedTools {
             .with_cancellation_token(stop.clone())
             .enforce_origin_validation();
         let sessions = Arc::new(NeverSessionManager::default());
-        let door = Door {
+        let service = McpService {
             server: token.as_str().into(),
             calls: running,
             service: StreamableHttpService::new(move || Ok(handler.clone()), sessions, config),
         };
         Caller::add(&token, &authorization(&token), None);
-        let accepting = tokio::spawn(accept(listener, door));
+        let accepting = tokio::spawn(accept(listener, service));
         Ok(Self { name, tools, address, token, stop, calls, accepting })
     }
 
@@ -175,7 +175,7 @@ impl std::fmt::Debug for ServedTools {
 
 /// Accepts requests with a known token.
 #[derive(Clone)]
-struct Door {
+struct McpService {
     /// The server's own token.
     server: Arc<str>,
     calls: Calls,
@@ -184,7 +184,7 @@ struct Door {
 
 type Body = http_body_util::combinators::BoxBody<bytes::Bytes, Infallible>;
 
-impl Door {
+impl McpService {
     async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
         let authorization =
             request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -213,12 +213,12 @@ fn authorization(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-async fn accept(listener: TcpListener, door: Door) -> Infallible {
+async fn accept(listener: TcpListener, service: McpService) -> Infallible {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => _ = connections.spawn(serve(stream, door.clone())),
+                Ok((stream, _)) => _ = connections.spawn(serve(stream, service.clone())),
                 // The client left before it was served, or no descriptors are left. A retry without a delay would not help.
                 Err(_) => tokio::time::sleep(AFTER_FAILED_ACCEPT).await,
             },
@@ -227,10 +227,10 @@ async fn accept(listener: TcpListener, door: Door) -> Infallible {
     }
 }
 
-async fn serve(stream: TcpStream, door: Door) {
+async fn serve(stream: TcpStream, service: McpService) {
     // Without this option, replies arrive later.
     let _slower = stream.set_nodelay(true);
-    let service = service_fn(move |request| door.clone().answer(request));
+    let service = service_fn(move |request| service.clone().answer(request));
     // It is no error if a client leaves.
     let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -4,7 +4,7 @@ use super::Home;
 use crate::command::ended;
 
 #[test]
-fn what_an_agent_does_without_is_reported_before_it_starts() {
+fn what_a_session_omits_is_reported_before_the_agent_starts() {
     let home = Home::new("", "");
     let mut command = home.command(&["serve", "--check"]);
     command.env("AGENT_BACKEND", "gemini").env("BACKEND_CLI_PATH", home.path().join("agent.sh"));

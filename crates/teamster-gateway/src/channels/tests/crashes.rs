@@ -74,7 +74,7 @@ async fn each_part_is_shown_once_and_in_order_if_the_service_recognizes_keys_or_
 }
 
 #[tokio::test]
-async fn a_service_without_memory_shows_a_repeat_with_its_mark_and_loses_nothing() {
+async fn a_service_that_recognizes_no_repeats_shows_them_marked_and_loses_nothing() {
     for step in STEPS {
         let (_world, service) = crash_at(step, 1, Memory::Nothing, UnknownOutcome::Repeat).await;
         let shown = service.shown();
@@ -100,7 +100,7 @@ async fn with_the_other_policy_nothing_is_shown_twice_and_an_unknown_outcome_is_
         assert_eq!(all[0].state == DeliveryState::Unknown, is_unknown, "{step:?}");
         if is_unknown {
             assert!(all[0].error.as_ref().unwrap().starts_with(UNKNOWN));
-            assert!(service.texts("a").iter().any(|text| text.starts_with("A message may not have arrived")));
+            assert!(service.texts("a").iter().any(|text| text.starts_with("A message may not have been delivered")));
         }
         assert!(service.texts("a").iter().any(|text| text == "second"), "the next answer is not lost: {step:?}");
     }

@@ -234,7 +234,7 @@ async fn a_shutdown_finishes_the_call_that_is_under_way_and_leaves_the_rest_for_
     assert!((1..25).contains(&shown), "no part is started that has no time to end: {shown}");
     assert_eq!(service.calls().len(), shown, "the part that was under way is complete");
     let waiting = world.all().await.remove(0);
-    assert_eq!((waiting.state, waiting.attempts), (Pending, 0), "the attempt does not count");
+    assert_eq!((waiting.state, waiting.attempts), (Pending, 0), "the attempt is not counted");
     let (gateway, mut tasks) = world.start();
     world.settled().await;
     shut_down(&gateway, &mut tasks).await;

@@ -30,7 +30,7 @@ fn address(chat: &str) -> Address {
 }
 
 fn author(id: &str) -> Author {
-    Author { id: id.to_owned(), name: "A name".to_owned(), is_bot: false, roles: Vec::new() }
+    Author { id: id.to_owned(), name: "A name".to_owned(), is_bot: false }
 }
 
 fn message(id: &str, chat: &str, from: &str) -> Message {
@@ -106,7 +106,7 @@ async fn an_error_of_the_store_is_not_shown_to_a_program_or_a_chat() {
     let fixture = fixture(open_channel).await;
     fixture.world.store.close().await;
     let refused = fixture.inbox.message(message("1", "c", "alice")).await.unwrap_err();
-    assert_eq!(refused.0, "the gateway has an error; its log has the cause");
+    assert_eq!(refused.0, "internal error of the gateway; its log has the cause");
     let command = ChatCommand {
         name: "status".to_owned(),
         argument: String::new(),
@@ -221,7 +221,7 @@ async fn an_edit_passes_the_same_checks_as_a_new_message() {
 async fn an_author_whom_a_rule_rejects_by_now_cannot_edit() {
     let open = fixture(open_channel).await;
     open.inbox.message(message("1", "c", "alice")).await.unwrap();
-    // The operator has changed the rules meanwhile.
+    // The operator has changed the rules in between.
     let mut world = open.world;
     world.config.rules.insert(0, Rule { reject: true, ..named("alice") });
     let gateway = world.gateway();
@@ -315,7 +315,7 @@ async fn stop_ends_the_turn_that_waits_and_new_starts_anew() {
     fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
     fixture.inbox.message(message("2", "c", "alice")).await.unwrap();
     assert_eq!(fixture.command("stop", "").await, "The waiting turn is stopped. 1 more waiting.");
-    assert!(fixture.command("new", "").await.starts_with("The agent starts anew"));
+    assert!(fixture.command("new", "").await.starts_with("The agent gets a new session"));
     let conversation = fixture.conversation("c").await;
     let turns = fixture.gateway.store().turns(conversation.id, PageRequest::first(9)).await.unwrap().items;
     assert_eq!(turns[0].state, TurnState::Aborted);
@@ -326,7 +326,7 @@ async fn stop_ends_the_turn_that_waits_and_new_starts_anew() {
 #[tokio::test]
 async fn a_stranger_cannot_run_commands() {
     let fixture = fixture(|config| config.rules = vec![named("bob")]).await;
-    assert_eq!(fixture.command("agent", "codex").await, "You must not use this gateway.");
+    assert_eq!(fixture.command("agent", "codex").await, "You may not use this gateway.");
     let found = fixture.gateway.store().conversation_at(super::address("c"), fixture.gateway.now()).await.unwrap();
     assert!(found.is_none());
 }

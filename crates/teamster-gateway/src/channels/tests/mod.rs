@@ -73,7 +73,7 @@ impl World {
         (gateway, tasks)
     }
 
-    /// Ends a gateway like a crash, and lets its leases expire, as the next start of the same machine does.
+    /// Ends a gateway like a crash, and expires its leases, as the next start on the same machine does.
     async fn crash(&self, gateway: &Gateway, tasks: ChannelTasks) {
         drop(tasks);
         // An aborted task ends at its next poll.

@@ -16,7 +16,7 @@ use crate::config::Rule;
 use crate::engine::Gateway;
 use teamster_store::Decision;
 
-/// Lets a turn run and wait for a permission, and returns the request.
+/// Starts a turn that waits for a permission, and returns the request.
 pub(super) async fn request(gateway: &Gateway, world: &World, approvers: &[&str]) -> (Claim, PermissionId) {
     let claim = ClaimRequest {
         worker: gateway.worker().clone(),
@@ -95,13 +95,13 @@ fn press(token: &str, author: &str, chat: &str) -> PromptAnswer {
     PromptAnswer {
         token: token.to_owned(),
         message: None,
-        author: Author { id: author.into(), name: String::new(), is_bot: false, roles: Vec::new() },
+        author: Author { id: author.into(), name: String::new(), is_bot: false },
         address: Address { chat: chat.into(), thread: String::new() },
     }
 }
 
 #[tokio::test]
-async fn a_press_counts_once_for_an_approver_and_a_refused_one_uses_nothing_up() {
+async fn a_press_is_applied_once_for_an_approver_and_a_refused_one_uses_nothing_up() {
     let service = Service::new([]).shared();
     let mut world = World::new(service.clone()).await;
     world.config.rules = vec![Rule { channel: Some("double".into()), ..Rule::default() }];
@@ -135,7 +135,7 @@ async fn a_press_counts_once_for_an_approver_and_a_refused_one_uses_nothing_up()
 }
 
 #[tokio::test]
-async fn a_press_after_a_restart_counts_and_the_prompt_loses_its_buttons_where_the_service_can_edit() {
+async fn a_press_after_a_restart_is_applied_and_the_prompt_loses_its_buttons_where_the_service_can_edit() {
     let mut service = Service::new([]);
     service.capabilities.edits = true;
     let service = service.shared();

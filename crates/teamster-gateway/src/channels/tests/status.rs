@@ -1,4 +1,4 @@
-//! What the operator sees of a channel that cannot be used.
+//! The status of a channel that cannot be used.
 
 use std::sync::Arc;
 

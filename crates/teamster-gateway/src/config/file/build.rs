@@ -23,7 +23,7 @@ pub struct Serve {
     pub store: PathBuf,
 }
 
-/// The shortest lease: renewals of a third of it must succeed on a busy disk.
+/// The shortest lease. Leases are renewed after a third of it, which must succeed on a busy disk.
 const MIN_LEASE: Duration = Duration::from_secs(3);
 
 /// The longest time that events may wait for the log.
@@ -95,11 +95,14 @@ pub fn store_file(location: Option<&str>, data_dir: &Path) -> Result<PathBuf, St
 
 fn check_exposure(config: &Config, checks: &mut Checks) {
     if config.behind_proxy && config.tls.is_some() {
-        checks.add("behind_proxy", "either the proxy or the gateway ends TLS: remove tls or behind_proxy".to_owned());
+        checks.add(
+            "behind_proxy",
+            "either the proxy or the gateway terminates TLS: remove tls or behind_proxy".to_owned(),
+        );
     }
     if !config.listen.ip().is_loopback() && config.tls.is_none() && !config.behind_proxy {
         let problem = format!(
-            "{} can be reached from other machines: set tls, or behind_proxy = true if a proxy ends TLS",
+            "{} can be reached from other machines: set tls, or behind_proxy = true if a proxy terminates TLS",
             config.listen
         );
         checks.add("listen", problem);

@@ -12,7 +12,7 @@ use crate::channels::UnknownOutcome;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeliveryTable {
-    /// Deliveries of a channel that are sent at the same time; those of one chat are sent one by one
+    /// Deliveries of a channel that are sent at the same time; in one chat they are sent one by one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<NonZeroU32>,
     /// Attempts after which a delivery is given up, unless its channel has another limit
@@ -21,15 +21,15 @@ pub struct DeliveryTable {
     /// The delay after the first failed attempt; it doubles with each further one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_delay: Option<Time>,
-    /// The longest delay that the service has not demanded
+    /// The longest delay, unless the service requires a longer one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_delay: Option<Time>,
-    /// If it is unknown whether a part was sent: repeat it, marked as such, or report it
+    /// If it is unknown whether a part was sent: repeat it with a mark, or report it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<UnknownName>,
 }
 
-/// What happens to a part if neither the gateway nor the service knows whether it was sent.
+/// What the gateway does with a part whose outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownName {

@@ -154,8 +154,7 @@ impl Checks {
             }
         }
         if rule.authors.is_some() && rule.channel.is_none() {
-            let problem =
-                "it needs channel: the id of an author belongs to its channel, and another channel may have it too";
+            let problem = "set channel too: another channel may have an author with the same id";
             self.add(&format!("{key}.authors"), problem.to_owned());
         }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {
@@ -165,7 +164,7 @@ impl Checks {
             }
         }
         if rule.daily_budget_usd.is_some_and(|budget| !budget.is_finite() || budget < 0.0) {
-            self.add(&format!("{key}.daily_budget_usd"), "it must be a number from 0".to_owned());
+            self.add(&format!("{key}.daily_budget_usd"), "it must be 0 or more".to_owned());
         }
         let agent = rule.agent.as_ref().unwrap_or(&config.turn.agent);
         if let (Some(_), Some(problem)) = (rule.daily_budget_usd, without_cost(registry, agent)) {

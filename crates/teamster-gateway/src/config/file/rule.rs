@@ -35,7 +35,7 @@ pub struct RuleTable {
     /// Instructions, appended to the general ones
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Rules of tools that need no permission
+    /// Rules for tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
     /// The budget of an author per day in US dollars; the agent must report its cost

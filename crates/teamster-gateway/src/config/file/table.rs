@@ -22,7 +22,7 @@ pub struct ServeTable {
     /// Listen on this address, HOST:PORT; port 0 picks a free one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
-    /// A proxy in front of the gateway ends TLS
+    /// A proxy in front of the gateway terminates TLS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind_proxy: Option<bool>,
     /// Certificate and key for TLS
@@ -31,16 +31,16 @@ pub struct ServeTable {
     /// Host names under which clients reach the gateway, besides loopback names
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
-    /// The directory of the store, attachments and the first token
+    /// The directory with the store, attachments and the first token
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_dir: Option<PathBuf>,
     /// The store: the path of an SQLite file
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// The largest size of the store in bytes; without a value the disk is the limit
+    /// The maximum size of the store in bytes; without a value it is limited by the disk
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_bytes: Option<NonZeroU64>,
-    /// What this process does: all
+    /// The role of this process: all
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The agent of new conversations
@@ -55,7 +55,7 @@ pub struct ServeTable {
     /// What agents may do: read-only, ask, edit or full
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<PermissionName>,
-    /// Rules of tools that need no permission
+    /// Rules for tools that need no permission
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
     /// Whether agents use the configuration of their working directory: trusted or untrusted
@@ -91,7 +91,7 @@ pub struct ServeTable {
     /// Retries of failed turns
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetriesTable>,
-    /// How long data is kept; without a value it is kept
+    /// How long data is kept; without a value it is never deleted
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<RetentionTable>,
     /// The tools that the gateway offers to agents
@@ -109,7 +109,7 @@ pub struct ServeTable {
     /// A Telegram bot
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telegram: Option<TelegramTable>,
-    /// Rules for chats and authors; the first that matches counts
+    /// Rules for chats and authors; the first that matches applies
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleTable>,
     /// Commands and webhooks that the gateway runs at events
@@ -146,10 +146,10 @@ pub struct InstructionsTable {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
-    /// Conversations that run at a time
+    /// Turns that run at the same time
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<NonZeroU32>,
-    /// Conversations of one chat that run at a time
+    /// Turns of one chat that run at the same time
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running_per_chat: Option<NonZeroU32>,
     /// Waiting turns of one chat
@@ -170,7 +170,7 @@ pub struct LimitsTable {
     /// The size of the attachments of all messages in bytes
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_bytes: Option<NonZeroU64>,
-    /// Event streams in all
+    /// Open event streams in total
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribers: Option<NonZeroU32>,
     /// Requests of a token or an address per second
@@ -191,10 +191,10 @@ pub struct TimingTable {
     /// How long an agent's session stays open without a turn
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Time>,
-    /// How long a worker's claim on a conversation lasts without a renewal
+    /// How long the lease of a conversation lasts without a renewal
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<Time>,
-    /// How long a conversation waits for the host with its session files
+    /// How long a turn waits for the host that has the agent's session files
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity_timeout: Option<Time>,
     /// How long a permission request waits for an answer
@@ -206,7 +206,7 @@ pub struct TimingTable {
     /// How long a shutdown waits for running turns
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shutdown_timeout: Option<Time>,
-    /// The longest time between an event and its place in the log
+    /// The longest delay before an event is appended to the log
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<Time>,
 }
@@ -242,7 +242,7 @@ pub struct RetentionTable {
     /// How long ended turns and deliveries are kept
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Time>,
-    /// How long attachments are kept after they were sent last, also those of deleted conversations
+    /// How long attachments are kept after their last use, even if a message refers to them
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Time>,
 }

@@ -198,7 +198,7 @@ fn every_invalid_value_is_reported_with_its_key() {
     listen: invalid address "here": write an IP address and a port, such as "127.0.0.1:4780" or "[::1]:4780"
     role: the role worker needs a store that several machines share; with SQLite, use the role all
     store: PostgreSQL is not supported yet: use the path of an SQLite file
-    behind_proxy: either the proxy or the gateway ends TLS: remove tls or behind_proxy
+    behind_proxy: either the proxy or the gateway terminates TLS: remove tls or behind_proxy
     hosts.0: "https://a" must be a host name, such as "agents.example.org"
     timing.lease: it must be at least 3s
     timing.batch: it must be at most 1s
@@ -210,9 +210,9 @@ fn every_invalid_value_is_reported_with_its_key() {
     instructions.files.0: cannot read DIR/gone.md: No such file or directory (os error 2)
     rules.0.agent: unknown agent "codexx"; did you mean "codex"?; valid are: acp, claude, codex, gemini, opencode
     rules.0.chats: the list is empty, so it matches nothing: remove it or fill it
-    rules.0.authors: it needs channel: the id of an author belongs to its channel, and another channel may have it too
+    rules.0.authors: set channel too: another channel may have an author with the same id
     rules.0.approvers.0: "me" must be CHANNEL:AUTHOR, token:ID, author or *
-    rules.0.daily_budget_usd: it must be a number from 0
+    rules.0.daily_budget_usd: it must be 0 or more
     rules.1.directory: DIR must be below serve.directory or one of serve.roots
     rules.2.reject: a rule that rejects messages can select nothing else
     rules.2: a rule before this one matches every message: put that one at the end

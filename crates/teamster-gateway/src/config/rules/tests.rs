@@ -25,7 +25,7 @@ fn list(items: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_first_rule_that_matches_counts() {
+fn the_first_rule_that_matches_applies() {
     let rule = |model: &str, rule: Rule| Rule { model: Some(model.to_owned()), ..rule };
     let rules = vec![
         rule("both", Rule { chats: Some(list(&["c"])), authors: Some(list(&["bob", "eve"])), ..Rule::default() }),
@@ -204,10 +204,10 @@ fn a_session_is_used_for_equal_settings_only() {
     for (index, change) in changes.iter().enumerate() {
         let mut other = turn.clone();
         change(&mut other);
-        assert!(!turn.opens_like(&other) && !other.opens_like(&turn), "{index}");
+        assert!(!turn.shares_session_with(&other) && !other.shares_session_with(&turn), "{index}");
     }
     let of = |name: &str| TurnSettings { daily_budget: Some((name.to_owned(), 1.0)), ..turn.clone() };
-    assert!(of("author:http:ada").opens_like(&of("chat:http:1")), "a session knows the limit only");
+    assert!(of("author:http:ada").shares_session_with(&of("chat:http:1")), "a session knows the limit only");
 }
 
 proptest! {

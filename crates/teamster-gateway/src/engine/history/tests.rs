@@ -1,4 +1,4 @@
-//! What a new session gets of a conversation.
+//! The part of a conversation's history that a new session gets.
 
 use teamster_store::{
     ChatAddress, ConversationId, ConversationPatch, ConversationStore as _, Effects, Json, MaintenanceStore as _,

@@ -25,10 +25,10 @@ use crate::telemetry::spans::ToolSpans;
 /// The code of a turn that has more events than the limit.
 const EVENT_LIMIT: &str = "EVENT_LIMIT";
 
-/// The code of a turn whose agent has waited for a person in vain.
+/// The code of a turn whose permission request was not answered in time.
 const PERMISSION_TIMEOUT: &str = "PERMISSION_TIMEOUT";
 
-/// The text for such a turn.
+/// The text of the failure of such a turn.
 const UNANSWERED: &str = "The agent's request was not answered in time, so the turn was stopped. Retry the message when a \
                           person can answer.";
 
@@ -37,11 +37,11 @@ const UNANSWERED: &str = "The agent's request was not answered in time, so the t
 pub(super) enum Stopped {
     /// It has too many events.
     EventLimit,
-    /// A request was not answered in time. The agent would ask again, each time for as long.
+    /// A request was not answered in time. The agent could repeat it, each time for as long.
     Unanswered,
 }
 
-/// How long the end of a discarded agent is awaited. Only a process that cannot be killed takes that long.
+/// The time limit for the end of a discarded agent. Only a process that cannot be killed takes that long.
 const DISCARD_LIMIT: Duration = Duration::from_secs(10);
 
 /// An attempt that runs.
@@ -72,7 +72,7 @@ pub(super) struct Attempt<'a> {
     pub(super) streamed: Vec<MessageId>,
 }
 
-/// What is known at the end of an attempt.
+/// The end of an attempt.
 pub(super) enum Outcome {
     /// The result of the run.
     Result(Box<RunResult>),
@@ -184,7 +184,7 @@ impl<'a> Attempt<'a> {
         let Self { run: Some(run), context, steering, .. } = self else { return Input::Shutdown };
         tokio::select! {
             biased;
-            () = context.hurry.cancelled() => Input::Shutdown,
+            () = context.shutdown_expired.cancelled() => Input::Shutdown,
             Some(command) = context.commands.recv() => Input::Command(command),
             () = at(due), if due.is_some() => Input::Flush,
             () = at(check), if check.is_some() => Input::CheckRequests,
@@ -262,7 +262,10 @@ impl<'a> Attempt<'a> {
         let is_unfinished = result.is_error || result.aborted;
         match self.stopped {
             Some(Stopped::EventLimit) => {
-                result = failed(EVENT_LIMIT.into(), "The turn was stopped: it has more events than the limit permits.");
+                result = failed(
+                    EVENT_LIMIT.into(),
+                    "The turn was stopped: it has more events than limits.events_per_turn permits.",
+                );
             }
             Some(Stopped::Unanswered) if is_unfinished && !self.abort_requested => {
                 result = failed(PERMISSION_TIMEOUT.into(), UNANSWERED);
@@ -293,7 +296,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Kills the agent without a write to the store, and waits until it is gone.
+    /// Kills the agent without a write to the store, and waits for its end.
     pub(super) async fn discard(&mut self) {
         self.run = None;
         if let Some(open) = self.open.take() {

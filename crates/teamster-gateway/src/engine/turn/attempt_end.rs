@@ -19,9 +19,9 @@ use crate::telemetry::spans;
 /// The code of a turn that was interrupted after it had an effect.
 const INTERRUPTED: &str = "INTERRUPTED";
 
-/// What the chat shows if an interrupted turn cannot continue.
-const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on this message, and the agent's session does \
-                               not exist any more. Retry the message if it may run again.";
+/// The text for the chat if an interrupted turn cannot continue.
+const CANNOT_CONTINUE: &str = "The gateway was stopped while the agent worked on this message, and the agent's session no \
+                               longer exists. Retry the message if it may run again.";
 
 impl Attempt<'_> {
     /// Records the end of the attempt, and keeps the session if the next turn can use it.
@@ -101,7 +101,7 @@ impl Attempt<'_> {
                 (HandBackKind::Pause(*until), vec![GatewayEvent::TurnPaused { until: time }], Some(notice))
             }
             _ => {
-                let reason = "The agent's session does not exist any more. The agent starts a new one with what the log has \
+                let reason = "The agent's session no longer exists. The agent starts a new one with what the log has \
                               of the last messages, without the rest of the history.";
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
                 let code = ErrorCode::SessionNotFound.to_string();
@@ -126,7 +126,8 @@ impl Attempt<'_> {
         self.context.hand_back(kind, attempt).await
     }
 
-    /// A turn of which nothing has run is put back. For another one the next start decides, as after a crash.
+    /// Puts a turn without effects back into its queue. For a turn with effects, the next start decides, as after a
+    /// crash.
     async fn record_shutdown(&mut self) -> Result<(), TurnError> {
         // Another worker may claim the turn when it is handed back.
         self.discard().await;
@@ -142,7 +143,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The log and the chat show first the closed requests, then what waits, then the end.
+    /// Records the closed requests first, then the waiting events, then the end. The log and the chat show them in this
+    /// order.
     fn attempt_end(
         &mut self,
         result: &RunResult,
@@ -182,7 +184,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Keeps the session of a turn that has ended well. Another one is closed: its process may be in any state.
+    /// Keeps the session of a turn that has ended with an answer or an abort. After a failure the session is closed,
+    /// because its process may be in any state.
     fn keep_session(&mut self, after: &AfterAttempt) {
         let Some(open) = self.open.take() else { return };
         let shared = self.context.shared();

@@ -36,9 +36,9 @@ pub(in crate::engine) struct TurnContext {
     pub(in crate::engine) commands: mpsc::Receiver<TurnCommand>,
     /// Cancelled when the lease is lost.
     pub(in crate::engine) lost: CancellationToken,
-    /// Cancelled when a shutdown does not wait any longer.
-    pub(in crate::engine) hurry: CancellationToken,
-    /// Counts against the limit of running turns, except while a person is awaited.
+    /// Cancelled when the time limit of a shutdown has passed.
+    pub(in crate::engine) shutdown_expired: CancellationToken,
+    /// The turn's part of the limit of running turns. It is released while the turn waits for a person.
     pub(in crate::engine) slot: Arc<Slot>,
     /// The span of the turn.
     pub(in crate::engine) span: tracing::Span,
@@ -119,7 +119,7 @@ impl TurnContext {
                 Err(error) if error.is_outage() => error,
                 other => return Ok(other?),
             };
-            tracing::error!(%error, "the store cannot be written; the turn waits while it holds its lease");
+            tracing::error!(%error, "cannot write to the store; the turn repeats the write while it holds its lease");
             tokio::select! {
                 biased;
                 () = self.lost.cancelled() => return Err(TurnError::LeaseLost),

@@ -1,6 +1,6 @@
 //! One turn, from its claim to its end.
 //!
-//! Every write carries the lease. A turn that has lost its lease writes nothing any more, and its process tree is killed.
+//! Every write carries the lease. A turn that has lost its lease can no longer write, and its process tree is killed.
 
 mod attempt;
 mod attempt_end;
@@ -36,7 +36,7 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     let settings = match context.settings() {
         Ok(Some(settings)) => settings,
         Ok(None) => {
-            let reason = "a rule of the operator does not permit this message any more";
+            let reason = "a rule of the operator no longer permits this message";
             return context.end_without_attempt(EndState::Failed, "FORBIDDEN", reason).await;
         }
         Err(error) => {
@@ -60,8 +60,8 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
     };
     match turn_start(facts, shared.config.interrupted, &shared.config.retries) {
         TurnStart::Park => {
-            let reason = "The gateway has stopped three times while it worked on this message. It is not started again. \
-                          Retry it when the cause is found.";
+            let reason = "The gateway has crashed three times while it worked on this message. The message is not started \
+                          again. Retry it when the cause is found.";
             context.end_without_attempt(EndState::Failed, "PARKED", reason).await
         }
         TurnStart::ReportInterrupted => {
@@ -70,7 +70,7 @@ pub(super) async fn run(mut context: TurnContext) -> Result<(), TurnError> {
             context.end_without_attempt(EndState::Failed, "INTERRUPTED", reason).await
         }
         TurnStart::Prompt | TurnStart::Continue if claim.turn.abort_requested => {
-            context.end_without_attempt(EndState::Aborted, "ABORTED", "It was stopped before it started.").await
+            context.end_without_attempt(EndState::Aborted, "ABORTED", "The turn was aborted before it started.").await
         }
         TurnStart::Prompt => {
             context.release_joined().await?;
@@ -111,7 +111,7 @@ impl TurnContext {
         Ok(past_attempts(&*self.shared().store, &self.claim.turn).await?)
     }
 
-    /// Closes the permission requests of a worker that is gone.
+    /// Closes the permission requests of a worker that has died.
     async fn close_abandoned_requests(&self) -> Result<(), TurnError> {
         if self.claim.open_permissions.is_empty() {
             return Ok(());
@@ -124,7 +124,7 @@ impl TurnContext {
         Ok(())
     }
 
-    /// Lets the messages wait for turns of their own that went into an attempt which is void.
+    /// Makes the messages of a void attempt wait for turns of their own.
     async fn release_joined(&self) -> Result<(), TurnError> {
         let shared = self.shared();
         for turn in &self.claim.joined {
@@ -142,7 +142,7 @@ impl TurnContext {
         let span = spans::attempt(&settings.agent, self.claim.turn.attempts.saturating_add(1));
         let lost = self.lost.clone();
         let run = async {
-            // The lease may be lost while the store is awaited.
+            // The lease may be lost while this waits for the store.
             let start = Attempt::start(self, settings, continued);
             let mut attempt = lost.run_until_cancelled(start).await.unwrap_or(Err(TurnError::LeaseLost))?;
             let to_end = async {

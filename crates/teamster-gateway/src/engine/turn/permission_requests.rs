@@ -110,7 +110,7 @@ impl Attempt<'_> {
             if let Some(open) = &self.open
                 && let Err(error) = open.session.answer(request, answer).await
             {
-                tracing::warn!(%error, request = %id, "the agent did not take the answer");
+                tracing::warn!(%error, request = %id, "the agent did not accept the answer");
             }
         }
         self.reclaim_slot();

@@ -13,7 +13,7 @@ use crate::engine::log_writer::progress_of;
 /// The code of a turn whose message was stopped after it had an effect.
 const INTERRUPTED: &str = "INTERRUPTED";
 
-/// What became of a message that was sent into the running turn.
+/// The outcome of a message that was sent into the running turn.
 pub(super) struct SentMessage {
     pub(super) turn: TurnId,
     pub(super) outcome: JoinedOutcome,
@@ -44,7 +44,7 @@ impl Steering {
                 Ok(Sent::Turn(run)) => withdraw(*run).await,
                 Ok(_) => JoinedOutcome::Taken,
                 Err(error) => {
-                    tracing::warn!(%error, %turn, "a message cannot go into the running turn; it waits for its own");
+                    tracing::warn!(%error, %turn, "a message cannot join the running turn; it waits for a turn of its own");
                     JoinedOutcome::Waits
                 }
             };
@@ -52,7 +52,7 @@ impl Steering {
         }));
     }
 
-    /// Waits until it is known what became of the message. `None` at once if none is being sent. Cancel safe.
+    /// Waits until the outcome of the message is known. `None` at once if none is being sent. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<SentMessage> {
         let sent = self.sending.as_mut()?.await;
         self.sending = None;

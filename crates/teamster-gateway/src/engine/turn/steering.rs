@@ -12,7 +12,7 @@ use crate::channels::deliveries::{self, Recipient};
 use crate::event::{GatewayEvent, TurnEnd};
 use crate::failpoints::failpoint;
 
-/// What the chat shows about a message that was stopped after it had an effect.
+/// The text for the chat about a message that was stopped after it had an effect.
 const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
                        it. Send the message again if it is still needed.";
 
@@ -43,7 +43,7 @@ impl Attempt<'_> {
         let prompt = match message_prompt(shared, &waiting).await {
             Ok(prompt) => prompt,
             Err(error) => {
-                tracing::warn!(%error, %turn, "the message cannot be sent into the running turn; it waits for its own");
+                tracing::warn!(%error, %turn, "a message cannot be sent into the running turn; it waits for a turn of its own");
                 return Ok(());
             }
         };
@@ -57,7 +57,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Records what became of a message. The log contains that it has joined the turn only if the agent has taken it.
+    /// Records the outcome of a message. The log contains that it has joined the turn only if the agent has taken it.
     pub(super) async fn record_sent(&mut self, sent: SentMessage) -> Result<(), TurnError> {
         self.flush().await?;
         let SentMessage { turn, outcome } = sent;
@@ -85,7 +85,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Records what became of the last message when the run has ended: the agent decides about it at once.
+    /// Records the outcome of the last message when the run has ended: the agent decides about it at once.
     pub(super) async fn end_steering(&mut self) -> Result<(), TurnError> {
         while let Some(sent) = self.steering.next().await {
             self.record_sent(sent).await?;

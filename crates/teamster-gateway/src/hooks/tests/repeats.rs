@@ -18,7 +18,7 @@ fn incoming(key: &str, id: &str) -> IncomingMessage {
 }
 
 #[tokio::test]
-async fn a_repeated_message_has_its_first_outcome_and_is_not_judged_again() {
+async fn a_repeated_message_has_its_first_outcome_and_is_not_checked_again() {
     let directory = tempfile::tempdir().unwrap();
     // It rejects every message but the first.
     let script = "if [ -e judged ]; then echo '{\"decision\": \"reject\"}'; else touch judged; fi";

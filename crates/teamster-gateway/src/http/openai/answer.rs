@@ -1,9 +1,9 @@
-//! The text of an answer, as far as it is known.
+//! The text of an answer so far.
 
 /// Separates the messages of the agent.
 const SEPARATOR: &str = "\n\n";
 
-/// Replaces text that was streamed and is void. A stream cannot take it back.
+/// The mark after streamed text that is void. A stream cannot retract text.
 const AGAIN: &str = "\n\n[The agent starts this part again.]\n\n";
 
 /// The text of an answer, and what a stream has sent of it.

@@ -37,7 +37,7 @@ struct Chunk<'a> {
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 enum ChunkUsage {
-    /// The client does not want it: the field is absent.
+    /// The client has not requested it: the field is absent.
     Absent,
     /// It is null in each chunk before the last one.
     Null,

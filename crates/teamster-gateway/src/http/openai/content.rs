@@ -72,7 +72,7 @@ fn checked<'a>(text: &'a str, param: &str) -> Result<&'a str, ApiError> {
     Ok(text)
 }
 
-/// Adds a file, and returns the text that stands for it.
+/// Adds a file, and returns the text that replaces it in the prompt.
 fn attach(
     url: Option<&str>,
     name: Option<&str>,

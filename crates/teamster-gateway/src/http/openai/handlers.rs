@@ -23,11 +23,11 @@ use super::chunks::Head;
 use super::error::ApiError;
 use super::request::{self, ChatRequest};
 use super::turn::{self, ChatTurn, Step};
-use crate::access::{Places, Scope, StreamPermit};
+use crate::access::{Scope, StreamPermit, StreamPermits};
 use crate::engine::Gateway;
 use crate::http::extract::{Authenticated, Body};
 use crate::http::problem::Problem;
-use crate::http::state::PATIENCE;
+use crate::http::state::SEND_TIMEOUT;
 
 /// The time that `/v1/models` gives for all models, since agents have no date.
 const CREATED: u64 = 1_735_689_600;
@@ -39,31 +39,31 @@ const WAITING_CHUNKS: usize = 16;
 const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/models", "/v1/models/{*model}"];
 
 /// What the calls share.
-struct Face {
+struct OpenAiState {
     gateway: Gateway,
-    /// The places of open requests: each of them follows a conversation.
-    places: Places,
+    /// The permits of open requests: each of them follows a conversation.
+    permits: StreamPermits,
     /// How long a stream waits for a client that does not read.
-    patience: Duration,
+    send_timeout: Duration,
 }
 
-/// Returns the calls of the OpenAI face. They need an identity, and have no time limit: an answer takes as long as its turn.
+/// Returns the calls of the OpenAI-compatible API. They need an identity, and have no time limit: an answer takes as long as its turn.
 pub(in crate::http) fn router(gateway: Gateway) -> Router {
-    build(gateway, PATIENCE)
+    build(gateway, SEND_TIMEOUT)
 }
 
-/// Returns the calls with another patience, for tests.
-pub(super) fn build(gateway: Gateway, patience: Duration) -> Router {
+/// Returns the calls with this `send_timeout`, for tests.
+pub(super) fn build(gateway: Gateway, send_timeout: Duration) -> Router {
     let limits = &gateway.config().limits;
     let body = limits.body_bytes;
     let [completions, list, one] = ROUTES;
-    let places = Places::new(limits.subscribers);
+    let permits = StreamPermits::new(limits.subscribers);
     Router::new()
         .route(completions, post(complete))
         .route(list, get(models))
         .route(one, get(model))
         .layer(DefaultBodyLimit::max(body))
-        .with_state(Arc::new(Face { gateway, places, patience }))
+        .with_state(Arc::new(OpenAiState { gateway, permits, send_timeout }))
 }
 
 /// Shows the problems of the layers around the calls, such as a missing token, in the form that clients of OpenAI read.
@@ -83,7 +83,7 @@ pub(in crate::http) async fn with_errors(route: Option<MatchedPath>, request: Re
 }
 
 async fn complete(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<OpenAiState>>,
     caller: Result<Authenticated, Problem>,
     headers: HeaderMap,
     body: Result<Body<Value>, Problem>,
@@ -94,26 +94,26 @@ async fn complete(
     let request = request::read(&body, &headers)?;
     drop(body);
     if request.conversation.is_some() {
-        // Its answer can repeat what others have written there.
+        // The answer can repeat what others have written in the conversation.
         caller.require(Scope::Read)?;
     }
-    check_agent(&face.gateway, &request)?;
-    let place = face.places.take(caller.identity.limit_key()).ok_or_else(|| {
-        let message = "the gateway follows as many requests as it may, in all or of this token; try again in a moment";
+    check_agent(&state.gateway, &request)?;
+    let permit = state.permits.take(caller.identity.limit_key()).ok_or_else(|| {
+        let message = "too many requests are open, in total or with this token; try again later";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, message, Some("TOO_MANY_SUBSCRIBERS"))
     })?;
     let (stream, include_usage, model) = (request.stream, request.include_usage, request.model.clone());
-    let turn = turn::accept(face.gateway.clone(), request, caller.identity).await?;
-    let created = face.gateway.now().as_millis().div_euclid(1_000);
+    let turn = turn::accept(state.gateway.clone(), request, caller.identity).await?;
+    let created = state.gateway.now().as_millis().div_euclid(1_000);
     let head = Head::new(turn.id(), created, &model, include_usage);
     let ids = ids(&turn);
     let mut response =
-        if stream { streamed(&face, turn, head, place) } else { whole(&face.gateway, turn, &head).await? };
+        if stream { streamed(&state, turn, head, permit) } else { whole(&state.gateway, turn, &head).await? };
     response.headers_mut().extend(ids);
     Ok(response)
 }
 
-/// Returns the headers that name the turn, for people who look for it.
+/// Returns the headers that name the turn, so that people can find it.
 fn ids(turn: &ChatTurn) -> [(HeaderName, HeaderValue); 3] {
     // An id can always be a header.
     let value = |id: String| HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static(""));
@@ -124,7 +124,7 @@ fn ids(turn: &ChatTurn) -> [(HeaderName, HeaderValue); 3] {
     ]
 }
 
-/// Waits for the end of the turn. A client that disconnects drops this future, and with it the turn.
+/// Waits for the end of the turn. When a client disconnects, this future is dropped, which aborts the turn.
 async fn whole(gateway: &Gateway, mut turn: ChatTurn, head: &Head) -> Result<Response, ApiError> {
     let silence = gateway.config().timing.heartbeat;
     loop {
@@ -143,14 +143,14 @@ struct Chunks {
     /// Chunks that are not sent yet.
     ready: VecDeque<String>,
     has_ended: bool,
-    _place: StreamPermit,
+    _permit: StreamPermit,
 }
 
 /// Returns the response of a stream. The role is sent at once: proxies close connections that are silent for a minute.
-fn streamed(face: &Face, turn: ChatTurn, head: Head, place: StreamPermit) -> Response {
-    let (silence, patience) = (face.gateway.config().timing.heartbeat, face.patience);
+fn streamed(state: &OpenAiState, turn: ChatTurn, head: Head, permit: StreamPermit) -> Response {
+    let (silence, send_timeout) = (state.gateway.config().timing.heartbeat, state.send_timeout);
     let ready = VecDeque::from([head.start()]);
-    let mut chunks = Chunks { turn, head, ready, has_ended: false, _place: place };
+    let mut chunks = Chunks { turn, head, ready, has_ended: false, _permit: permit };
     let (sender, receiver) = mpsc::channel(WAITING_CHUNKS);
     let work = async move {
         loop {
@@ -160,8 +160,8 @@ fn streamed(face: &Face, turn: ChatTurn, head: Head, place: StreamPermit) -> Res
                 chunk = chunks.next(silence) => chunk,
             };
             let Some(chunk) = chunk else { return };
-            // A client that does not read loses its place, and its turn is aborted.
-            if sender.send_timeout(chunk, patience).await.is_err() {
+            // If a client does not read, its permit is released and its turn is aborted.
+            if sender.send_timeout(chunk, send_timeout).await.is_err() {
                 return;
             }
         }
@@ -200,23 +200,23 @@ impl Chunks {
 }
 
 async fn models(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<OpenAiState>>,
     caller: Result<Authenticated, Problem>,
 ) -> Result<Json<Value>, ApiError> {
     caller?.require(Scope::Read)?;
-    let data: Vec<_> = face.gateway.runtime().registry().names().map(model_object).collect();
+    let data: Vec<_> = state.gateway.runtime().registry().names().map(model_object).collect();
     Ok(Json(json!({ "object": "list", "data": data })))
 }
 
 async fn model(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<OpenAiState>>,
     caller: Result<Authenticated, Problem>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     caller?.require(Scope::Read)?;
     let agent = name.split('/').next().unwrap_or_default();
-    if face.gateway.runtime().registry().get(agent).is_err() {
-        return Err(unknown_model(&face.gateway, &name));
+    if state.gateway.runtime().registry().get(agent).is_err() {
+        return Err(unknown_model(&state.gateway, &name));
     }
     Ok(Json(model_object(&name)))
 }

@@ -1,4 +1,4 @@
-//! The OpenAI face: `/v1/chat/completions` and `/v1/models`, for clients that only have a base URL and a token.
+//! The OpenAI-compatible API: `/v1/chat/completions` and `/v1/models`, for clients that only have a base URL and a token.
 //!
 //! - `model` is an agent, or `agent/model`.
 //! - A request carries its whole history. So each request gets a conversation of its own, with the history in its first message.
@@ -10,8 +10,9 @@
 //! - Parameters of sampling (`temperature`, `top_p`, `max_tokens`, `stop`, ...) are ignored: agents select them. What would change
 //!   the form of the answer (`n`, `response_format`, `logprobs`, audio) is refused.
 //! - A client that disconnects aborts its turn.
-//! - Some pages for people let the same model write titles and tags. Each such request starts a turn like any other. The operator
-//!   turns them off in the page, selects a cheap model for them there, or rejects their owner with a rule.
+//! - Some clients use the same model to generate titles and tags. Each such request starts a turn like any other. The
+//!   operator can turn this feature off in the client, select a cheap model for it there, or reject its token's owner
+//!   with a rule.
 //!
 //! | module | contents |
 //! |---|---|
@@ -19,7 +20,7 @@
 //! | `content` | texts and attachments of messages |
 //! | `prompt` | the message for the agent |
 //! | `turn` | accepts the message and follows its turn |
-//! | `answer` | the text of an answer, also if the agent starts again |
+//! | `answer` | the text of an answer, even if the agent starts again |
 //! | `chunks`, `error` | what a client gets |
 
 mod answer;

@@ -19,7 +19,7 @@ use crate::config::ConversationSettings;
 use crate::engine::{EventStream, Gateway, IncomingMessage, MessageTarget, NewConversationRequest};
 use crate::event::TurnEnd;
 
-/// The turn of a request. Dropping it before its end aborts the turn: the client has gone.
+/// The turn of a request. Dropping it before its end aborts the turn, because the client has disconnected.
 pub(super) struct ChatTurn {
     guard: AbortOnDrop,
     conversation: ConversationId,
@@ -27,7 +27,7 @@ pub(super) struct ChatTurn {
     answer: Answer,
 }
 
-/// What happens in a turn.
+/// A step of a turn.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The answer has more text.
@@ -93,7 +93,11 @@ pub(super) async fn accept(gateway: Gateway, request: ChatRequest, owner: Identi
     let work = tokio::spawn(accept_now(gateway, request, owner).in_current_span());
     work.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a request for an answer could not be accepted");
-        Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway has an error; its log has the cause", None))
+        Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal error of the gateway; its log has the cause",
+            None,
+        ))
     })
 }
 
@@ -135,7 +139,7 @@ async fn accept_now(gateway: Gateway, request: ChatRequest, owner: Identity) -> 
         Ok(accepted) => accepted.turn,
         Err(error) => {
             if conversation.is_none() {
-                // It would stay empty forever. An error here changes nothing for the client.
+                // The conversation would stay empty forever. An error here has no effect on the client.
                 _ = gateway.store().delete_conversation(target, gateway.now()).await;
             }
             return Err(error.into());
@@ -206,7 +210,7 @@ impl ChatTurn {
         self.answer.text()
     }
 
-    /// Waits for what happens next. After [`Step::Done`] or [`Step::Failed`] nothing follows.
+    /// Waits for the next step. After [`Step::Done`] or [`Step::Failed`] there is none.
     pub(super) async fn next(&mut self, silence: Duration) -> Step {
         match timeout(silence, self.next_step()).await {
             Ok(step) => step,
@@ -250,7 +254,7 @@ impl ChatTurn {
             }
             Err(error) => {
                 tracing::error!(%error, seq = %event.seq, "an event cannot be read");
-                let message = "the gateway has an error; its log has the cause";
+                let message = "internal error of the gateway; its log has the cause";
                 Some(Step::Failed(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message, None)))
             }
         }
@@ -302,7 +306,7 @@ impl Drop for AbortOnDrop {
             return;
         }
         let (gateway, turn) = (self.gateway.clone(), self.turn);
-        // Without a runtime the process ends, and nothing can be aborted any more.
+        // Without a runtime the process is ending, and no turn can be aborted.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             if let Err(error) = gateway.abort_turn(turn).await {

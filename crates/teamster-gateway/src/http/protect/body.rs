@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
 /// The time for a body, besides the time for its length.
-const PATIENCE: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The slowest transfer that a large body may have, in bytes per second.
 const SLOWEST: u64 = 16 << 10;
@@ -18,7 +18,7 @@ pub(super) fn in_time(body: Body) -> Body {
     if body.is_end_stream() {
         return body;
     }
-    let state = (body.into_data_stream(), Instant::now() + PATIENCE, false);
+    let state = (body.into_data_stream(), Instant::now() + BODY_TIMEOUT, false);
     Body::from_stream(futures::stream::unfold(state, |(stream, deadline, is_over)| next(stream, deadline, is_over)))
 }
 

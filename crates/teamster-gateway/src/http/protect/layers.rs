@@ -23,21 +23,21 @@ use crate::access::{ClientAddress, Denial, Identity, LimitKey, Method, Scope};
 #[derive(Clone, Copy)]
 struct HasOrigin(bool);
 
-/// The limits of a request count for this key.
+/// The key to which the limits of a request apply.
 #[derive(Clone, Copy)]
 struct CountsFor(LimitKey);
 
 /// The content types that a form of another site can send.
 const FORMS: [&str; 3] = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
 
-/// How often it is checked that the caller of a stream is still admitted.
+/// The interval of checks whether the caller of a stream is still admitted.
 const ADMISSION_CHECK: Duration = Duration::from_mins(1);
 
-/// The last frame of a stream whose caller is not admitted any more.
+/// The last frame of a stream whose caller is no longer admitted.
 const NOT_ADMITTED: &[u8] = b"event: stream_end\ndata: {\"type\":\"stream_end\",\"code\":\"UNAUTHORIZED\",\
     \"reason\":\"the token was revoked, or the session has ended\"}\n\n";
 
-/// Paths that a caller without `read` may use with `GET`: it may always ask who it is.
+/// The path that a caller without `read` may use with `GET`: each caller may read its own identity.
 const SESSION: &str = "/v1/session";
 
 /// Checks what does not depend on the caller: its rate, `Host` and `Origin`. Sets the headers that all responses have.
@@ -118,10 +118,10 @@ struct Admission {
 }
 
 impl Admission {
-    /// Waits until the caller would not be admitted any more: its token was revoked, or its session has ended.
+    /// Waits until the caller is no longer admitted: its token was revoked, or its session has ended.
     async fn ended(mut self) {
         loop {
-            // Another process may revoke it in the store, and a session ends by itself.
+            // Another process may revoke the token in the store, and a session expires.
             if let Ok(Err(_)) = timeout(ADMISSION_CHECK, self.revocations.changed()).await {
                 sleep(ADMISSION_CHECK).await;
             }
@@ -133,7 +133,7 @@ impl Admission {
     }
 }
 
-/// Ends a stream when its caller is not admitted any more.
+/// Ends a stream when its caller is no longer admitted.
 fn while_admitted(admission: Admission, stream: Body) -> Body {
     let state = Some((stream.into_data_stream(), Box::pin(admission.ended())));
     Body::from_stream(unfold(state, async |state| {
@@ -159,7 +159,7 @@ fn credentials(headers: &HeaderMap) -> HeaderMap {
 
 /// Limits concurrent requests, and the size of bodies and the time in which they arrive.
 ///
-/// The place of a request is free when its response starts: an event stream does not take one.
+/// The permit of a request is released when its response starts, so an event stream does not hold one.
 pub(super) async fn bounds(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let limits = &shared.gateway.config().limits;
     // The routes have limits of their own, which are not higher.
@@ -167,7 +167,7 @@ pub(super) async fn bounds(State(shared): State<Arc<Shared>>, request: Request, 
     if let Some(length) = request.headers().get(CONTENT_LENGTH) {
         match length.to_str().ok().and_then(|length| length.parse::<u64>().ok()) {
             Some(length) if usize::try_from(length).is_ok_and(|length| length <= largest) => {}
-            // A length without a number is refused when the request is read, so this one has too many digits.
+            // A length that is not a number is refused when the request is read, so this number has too many digits.
             Some(_) | None => return responses::too_large(largest),
         }
     }
@@ -188,7 +188,7 @@ fn is_forgeable(request: &Request, is_change: bool) -> bool {
     is_change && !(has_origin && request.headers().contains_key(responses::CSRF_HEADER))
 }
 
-/// Returns what the caller lacks for any call with this method. Handlers check the scope of their call as well.
+/// Returns the reason why the caller may make no call with this method. Handlers check the scope of their call as well.
 fn missing_scope(identity: &Identity, is_change: bool, route: &str) -> Option<String> {
     if route == SESSION {
         return None;
@@ -196,7 +196,7 @@ fn missing_scope(identity: &Identity, is_change: bool, route: &str) -> Option<St
     let may_change = [Scope::Send, Scope::Approve].into_iter().any(|scope| identity.has(scope));
     match is_change {
         true if may_change => None,
-        true => Some("the token must not change anything: it has neither the scope send nor approve".to_owned()),
+        true => Some("the token may only read: it has neither the scope send nor approve".to_owned()),
         false => identity.require(Scope::Read).err().map(|error| error.to_string()),
     }
 }
@@ -207,7 +207,7 @@ fn route(request: &Request) -> String {
     matched.unwrap_or("unknown path").to_owned()
 }
 
-/// Returns whether a form of another site can send this content type. A missing one counts as well.
+/// Returns whether a form of another site can send this content type. It returns true for a missing one.
 fn is_form(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return true };

@@ -67,7 +67,7 @@ impl Protection {
             .layer(from_fn_with_state(shared(), layers::bounds))
             .merge(protected)
             .layer(from_fn_with_state(shared(), layers::front));
-        // Outermost, so that refused requests count as well.
+        // Outermost, so that refused requests are counted as well.
         count_requests(app, self.shared.gateway.metrics())
     }
 

@@ -1,4 +1,4 @@
-//! What a refused request gets.
+//! The responses to refused requests.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::http::{Problem, ProblemCode};
 /// A page of another site cannot set this header without a preflight, which the gateway does not answer.
 pub(super) const CSRF_HEADER: &str = "x-teamster-csrf";
 
-/// Returns the response to a request without a valid token. It contains no reason, except what the caller already knows.
+/// Returns the response to a request without a valid token. It contains no reason that the caller could not know.
 pub(super) fn denied(denial: &Denial) -> Response {
     let detail = match denial {
-        Denial::Missing => "send the header `Authorization: Bearer TOKEN`; a token in the URL does not count",
-        Denial::Malformed => "the header `Authorization` must be there once, as `Bearer TOKEN`",
+        Denial::Missing => "send the header `Authorization: Bearer TOKEN`; a token in the URL is not accepted",
+        Denial::Malformed => "send exactly one header `Authorization: Bearer TOKEN`",
         Denial::Unknown | Denial::Revoked => "the token is not valid; ask the operator of the gateway for another one",
         Denial::Expired => "the session has ended; log in again",
         Denial::Locked(wait) => {
@@ -28,18 +28,18 @@ pub(super) fn denied(denial: &Denial) -> Response {
     response
 }
 
-/// Returns what a request from another site, or under another name, gets.
+/// Returns the response to a request from another site, or under another name.
 pub(super) fn wrong_origin(reason: WrongOrigin) -> Response {
     let detail = match reason {
         WrongOrigin::Host => {
             "the header `Host` does not name this gateway; the operator adds a name to `hosts` in the configuration"
         }
-        WrongOrigin::Origin => "the header `Origin` is not this gateway; other sites must not call it",
+        WrongOrigin::Origin => "the header `Origin` does not name this gateway; pages of other sites may not call it",
     };
     forbidden(detail)
 }
 
-/// Returns what a request with a session gets if another site may have caused it.
+/// Returns the response to a request with a session that another site may have caused.
 pub(super) fn forged() -> Response {
     forbidden(
         "a change with the session of the page needs the headers `Origin` and `X-Teamster-CSRF: 1`; or send a token",

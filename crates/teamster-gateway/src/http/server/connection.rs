@@ -46,12 +46,12 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Serves a connection until its end. What goes wrong concerns its client only.
+    /// Serves a connection until its end. An error affects its client only.
     pub(super) async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
         // Events are small, and must not wait for each other.
         _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
-        // A client that reads nothing would keep its response, and what produces it, for ever.
+        // A client that reads nothing would hold its response, and the task that produces it, forever.
         stream.set_write_timeout(Some(self.write_timeout));
         let stream = Box::pin(stream);
         let Some(tls) = &self.tls else { return self.serve_http(stream, peer).await };

@@ -11,7 +11,7 @@ pub enum ServeError {
     /// Other machines could reach the gateway, and read its tokens on the way.
     #[error(
         "{address} can be reached from other machines, and tokens would be sent in clear text: configure a certificate and its \
-         key for TLS, use --behind-proxy if a proxy ends TLS, or listen on 127.0.0.1"
+         key for TLS, use --behind-proxy if a proxy terminates TLS, or listen on 127.0.0.1"
     )]
     Unencrypted {
         /// The address.

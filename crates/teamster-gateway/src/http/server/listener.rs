@@ -93,7 +93,7 @@ impl Server {
         let Self { listener, tls, behind_proxy, .. } = self;
         let ServerOptions { max_connections, header_timeout, idle_timeout, write_timeout, shutdown_timeout } = options;
         let max_connections = max_connections.clamp(1, Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(max_connections));
+        let permits = Arc::new(Semaphore::new(max_connections));
         let shares = (!behind_proxy).then(|| Concurrency::new(max_connections.div_ceil(SHARE)));
         let close = CancellationToken::new();
         let connections = Connections {
@@ -107,9 +107,9 @@ impl Server {
         };
         let connections = Arc::new(connections);
         let tasks = TaskTracker::new();
-        while let Some((stream, peer, place)) = accept(&listener, &places, &stop).await {
+        while let Some((stream, peer, permit)) = accept(&listener, &permits, &stop).await {
             let share = match &shares {
-                // The operator's own programs are not limited, and a proxy has the connections of all.
+                // Clients on loopback are not limited, and a proxy has the connections of all clients.
                 Some(shares) if !peer.ip().is_loopback() => match shares.try_enter(address_key(peer.ip())) {
                     Some(share) => Some(share),
                     None => continue,
@@ -119,7 +119,7 @@ impl Server {
             let connections = Arc::clone(&connections);
             tasks.spawn(async move {
                 connections.serve(stream, peer).await;
-                drop((place, share));
+                drop((permit, share));
             });
         }
         drop(listener);
@@ -132,24 +132,24 @@ impl Server {
     }
 }
 
-/// Accepts a connection when there is a place for it. `None` if the server stops.
+/// Accepts a connection when a permit is available. `None` if the server stops.
 async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
     stop: &CancellationToken,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     loop {
         let next = async {
-            let place = Arc::clone(places).acquire_owned().await;
-            (listener.accept().await, place)
+            let permit = Arc::clone(permits).acquire_owned().await;
+            (listener.accept().await, permit)
         };
-        let (accepted, place) = tokio::select! {
+        let (accepted, permit) = tokio::select! {
             biased;
             () = stop.cancelled() => return None,
             next = next => next,
         };
         match accepted {
-            Ok((stream, peer)) => return Some((stream, peer, place.ok()?)),
+            Ok((stream, peer)) => return Some((stream, peer, permit.ok()?)),
             Err(error) if is_of_client(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "a connection cannot be accepted");

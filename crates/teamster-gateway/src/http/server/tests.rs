@@ -110,7 +110,7 @@ async fn a_request_gets_its_response_and_handlers_know_the_peer() {
 }
 
 #[tokio::test]
-async fn http2_is_spoken_without_tls_as_well() {
+async fn http2_works_without_tls_as_well() {
     let server = run(config(), options()).await;
     let mut stream = connect(&server).await;
     // The preface, and an empty SETTINGS frame.
@@ -131,7 +131,7 @@ async fn a_client_that_sends_nothing_or_too_slowly_is_disconnected() {
         read_until(&mut stream, None).await;
         assert!(begin.elapsed() < LIMIT / 4, "{start:?}");
     }
-    // A byte now and then does not help.
+    // A single byte from time to time does not extend the limit.
     let mut stream = connect(&server).await;
     let drip = async {
         for byte in "GET / HTTP/1.1\r\nhost: localhost\r\nx-slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".bytes() {
@@ -194,7 +194,7 @@ async fn a_client_that_reads_nothing_is_disconnected() {
     let server = Running { address, stop, task };
     let mut idle = connect(&server).await;
     idle.write_all(request("/flood").as_bytes()).await.unwrap();
-    // Its place is free for another one, although it is still open.
+    // Its permit is available for another one, although it is still open.
     assert!(ask(&server, "/").await.ends_with("hello"));
     drop(idle);
 }

@@ -65,7 +65,7 @@ async fn every_described_call_needs_a_token_except_the_probes() {
 }
 
 #[tokio::test]
-async fn the_openai_face_shows_all_errors_in_its_own_form() {
+async fn the_openai_compatible_api_shows_all_errors_in_its_own_form() {
     let app = whole().await;
     let cases = [("POST", "/v1/chat/completions", "", 401), ("GET", "/v1/models", "tms_wrong", 401)];
     for (method, path, token, expected) in cases {

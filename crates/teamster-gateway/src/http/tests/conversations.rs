@@ -220,7 +220,7 @@ async fn a_directory_outside_of_the_roots_is_refused() {
     assert_eq!(reply.problem(403, "FORBIDDEN")["field"], "directory");
     let missing = world.post("/v1/conversations", json!({ "directory": "/nowhere/x" })).await;
     assert_eq!(missing.bytes, reply.bytes);
-    // A link is what it leads to.
+    // A link is resolved to its target.
     std::os::unix::fs::symlink("/etc", world.directory().join("link")).unwrap();
     let link = world.directory().join("link");
     world.post("/v1/conversations", json!({ "directory": link })).await.problem(403, "FORBIDDEN");
@@ -237,6 +237,8 @@ async fn a_directory_outside_of_the_roots_is_refused() {
     world.post(&format!("{path}/fork"), json!({})).await.problem(403, "FORBIDDEN");
     let reply = world.post("/v1/conversations", json!({ "agent": "unknown" })).await;
     assert_eq!(reply.problem(400, "INVALID_REQUEST")["field"], "agent");
+    // It may interpret prompts, and the configuration does not name it.
+    world.post("/v1/conversations", json!({ "agent": "acp" })).await.problem(403, "FORBIDDEN");
 }
 
 #[tokio::test]

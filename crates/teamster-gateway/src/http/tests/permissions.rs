@@ -49,7 +49,7 @@ async fn a_request_is_listed_and_answered_once() {
 }
 
 #[tokio::test]
-async fn only_who_is_named_answers_and_a_refused_answer_leaves_the_request_open() {
+async fn only_a_listed_approver_answers_and_a_refused_answer_leaves_the_request_open() {
     for world in World::all().await {
         let id = request(&world, tool(&["http:carol"]), LONG).await;
         let path = format!("/v1/permission-requests/{id}/answer");

@@ -22,7 +22,7 @@ async fn raw(world: &World, method: Method, path: &str, media_type: Option<&str>
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_body_is_a_problem() {
+async fn every_invalid_body_is_a_problem() {
     let world = World::memory(|config| config.limits.body_bytes = 300);
     let path = "/v1/conversations";
     let long = format!("{{\"title\":\"{}\"}}", "x".repeat(400));
@@ -31,6 +31,7 @@ async fn whatever_is_wrong_with_a_body_is_a_problem() {
         (Some("application/json"), "{", 400, "INVALID_REQUEST"),
         (Some("application/json"), "", 400, "INVALID_REQUEST"),
         (Some("application/json"), "[]", 400, "INVALID_REQUEST"),
+        (Some("application/json"), " [null, null]", 400, "INVALID_REQUEST"),
         (Some("application/json"), "{\"titel\": \"x\"}", 400, "INVALID_REQUEST"),
         (Some("application/json"), "{\"title\": 1}", 400, "INVALID_REQUEST"),
         (Some("application/json"), &deep, 400, "INVALID_REQUEST"),
@@ -44,7 +45,10 @@ async fn whatever_is_wrong_with_a_body_is_a_problem() {
     ] {
         raw(&world, Method::POST, path, media_type, body).await.problem(status, code);
     }
-    let fork = format!("/v1/conversations/{}/fork", world.conversation().await);
+    let conversation = format!("/v1/conversations/{}", world.conversation().await);
+    let array = raw(&world, Method::PATCH, &conversation, Some("application/json"), "[null, null]").await;
+    assert!(array.problem(400, "INVALID_REQUEST")["detail"].as_str().unwrap().contains("not an array"));
+    let fork = format!("{conversation}/fork");
     raw(&world, Method::POST, &fork, Some("text/plain"), "{}").await.problem(415, "UNSUPPORTED_MEDIA_TYPE");
     raw(&world, Method::POST, &fork, None, "{}").await.problem(415, "UNSUPPORTED_MEDIA_TYPE");
 }

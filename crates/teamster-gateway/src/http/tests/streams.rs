@@ -142,7 +142,7 @@ async fn a_stream_that_is_cut_at_each_event_continues_after_it() {
 }
 
 #[tokio::test]
-async fn announcements_that_are_late_doubled_or_missing_lose_and_repeat_nothing() {
+async fn late_repeated_or_missing_announcements_lose_and_repeat_nothing() {
     for world in World::all().await {
         let (id, lease) = turn(&world).await;
         let server = Server::start(&world).await;
@@ -234,7 +234,7 @@ async fn deleted_events_are_a_problem_with_the_oldest_number() {
 }
 
 #[tokio::test]
-async fn a_subscriber_that_does_not_read_loses_its_place_and_gets_the_reason() {
+async fn a_subscriber_that_does_not_read_is_disconnected_with_a_reason() {
     let world = World::memory(|config| config.limits.subscribers = 1);
     let (id, lease) = turn(&world).await;
     let large = json!({ "type": "text", "text": "x".repeat(40_000), "messageId": "m" });
@@ -245,10 +245,10 @@ async fn a_subscriber_that_does_not_read_loses_its_place_and_gets_the_reason() {
     let refused = world.get(&path).await;
     refused.problem(503, "TOO_MANY_SUBSCRIBERS");
     assert!(refused.headers.contains_key("retry-after"));
-    // Nothing is read: the place is free after the time limit.
+    // Nothing is read: the permit is released after the time limit.
     let started = Instant::now();
     while world.get("/v1/status").await.json(StatusCode::OK)["subscribers"] != 0 {
-        assert!(started.elapsed() < Duration::from_secs(10), "the place is not free");
+        assert!(started.elapsed() < Duration::from_secs(10), "the permit is not released");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
@@ -264,7 +264,7 @@ async fn a_subscriber_that_does_not_read_loses_its_place_and_gets_the_reason() {
 }
 
 #[tokio::test]
-async fn a_subscriber_that_goes_frees_its_place() {
+async fn a_subscriber_that_disconnects_releases_its_permit() {
     let world = World::memory(|config| config.limits.subscribers = 1);
     let (id, _) = turn(&world).await;
     let path = format!("/v1/conversations/{id}/events");
@@ -278,7 +278,7 @@ async fn a_subscriber_that_goes_frees_its_place() {
                     break stream;
                 }
             }
-            assert!(started.elapsed() < Duration::from_secs(10), "the place is not free");
+            assert!(started.elapsed() < Duration::from_secs(10), "the permit is not released");
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
         stream.take(1).await;

@@ -232,7 +232,7 @@ async fn a_conversation_has_a_limited_number_of_schedules_and_only_its_own() {
 }
 
 #[tokio::test]
-async fn the_id_of_another_conversations_schedule_takes_nothing_over() {
+async fn the_id_of_another_conversations_schedule_replaces_nothing() {
     let (test, conversation) = with_schedule(&body("0 * * * *")).await;
     let other = test.conversation(chat("kitchen")).await;
     let stolen = ScheduleBody { text: "obey".to_owned(), ..body("0 * * * *") };

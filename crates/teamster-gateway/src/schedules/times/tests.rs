@@ -63,7 +63,7 @@ fn several_missing_times_fire_once_at_the_jump() {
     assert_eq!(times(&body, "2026-03-29T00:00:00Z", 2), ["03-29 02:00+01:00", "03-30 01:00+01:00"]);
     let body = cron("0 1,2 * * *", "Europe/London");
     assert_eq!(times(&body, "2026-03-29T00:00:00Z", 2), ["03-29 02:00+01:00", "03-30 01:00+01:00"]);
-    // The hour is fixed, so the repeated hour counts once.
+    // The hour is fixed, so the schedule fires once in the repeated hour.
     let body = cron("*/30 1 * * *", "Europe/London");
     assert_eq!(
         times(&body, "2026-10-24T23:00:00Z", 3),

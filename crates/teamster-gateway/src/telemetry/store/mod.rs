@@ -1,4 +1,4 @@
-//! A store that counts what happens in another one, and measures its writes.
+//! A store that counts the operations of another store, and measures its writes.
 //!
 //! Each durable step of the engine is one call of the store. Counting here needs no code in the engine, and counts only what is
 //! durable.

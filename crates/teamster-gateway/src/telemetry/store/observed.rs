@@ -15,7 +15,7 @@ use super::MeasuredStore;
 
 #[async_trait]
 impl IntakeStore for MeasuredStore {
-    // The engine counts accepted messages: it knows their channel.
+    // The engine counts accepted messages, because it has their channel.
     async fn accept(&self, message: NewMessage, limits: QueueLimits, now: Timestamp) -> Result<Accepted> {
         self.timed("accept", self.inner.accept(message, limits, now)).await
     }

@@ -1,11 +1,11 @@
-//! Makes the input of operations and compares their results.
+//! Generates the input of operations and compares their results.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::super::records::{delivery, event, key, message, place};
+use super::super::records::{delivery, event, key, message, new_conversation};
 use super::super::subject::Instance;
 use super::super::world::LEASE;
 use super::operation::{Kind, Operation};
@@ -137,7 +137,7 @@ impl Driver {
         let Operation { kind, first, second, third } = operation;
         match kind {
             Kind::Advance => {
-                // From a moment to more than a lease.
+                // From zero to almost two leases.
                 self.now = self.now.after(LEASE * u32::from(first) / 128);
                 self.instance.set_clock(self.now).await;
             }
@@ -177,7 +177,7 @@ impl Driver {
         let (chat, thread) = [("a", ""), ("a", "t"), ("b", ""), ("c", "")][usize::from(first % 4)];
         let target = match pick(&self.conversations, second).filter(|_| second.is_multiple_of(3)) {
             Some(known) => Target::Existing(known),
-            None => Target::Address(place(conversation, chat, thread)),
+            None => Target::Address(new_conversation(conversation, chat, thread)),
         };
         let mut new = message(target, id, turn, self.now);
         new.channel_ids = (0..third % 3).map(|number| format!("m-{}", (second ^ number) % 12)).collect();
@@ -215,7 +215,7 @@ impl Driver {
             }
             Kind::Resume => _ = both!(self, resume_conversation(id, effects, self.now)),
             Kind::Fork => {
-                let new = place(self.id(), "fork", &(second % 4).to_string());
+                let new = new_conversation(self.id(), "fork", &(second % 4).to_string());
                 let fork = Fork { from: id, after: Seq::new(u64::from(third % 16)) };
                 let made = both!(self, create_conversation(new, Some(fork), self.now));
                 self.conversations.extend(made.map(|made| made.id));

@@ -1,6 +1,6 @@
 //! Random operations of several workers, on a store and on the model at the same time.
 //!
-//! Each operation has the same input on both sides and must have the same result, also if it is an error. The ids, leases and
+//! Each operation has the same input on both sides and must have the same result, even if it is an error. The ids, leases and
 //! numbers of earlier results are used again, so that old leases, late answers and duplicates are common. The contents of both
 //! sides are compared at intervals and at the end.
 
@@ -17,7 +17,7 @@ use driver::Driver;
 use operation::Kind;
 pub use operation::Operation;
 
-/// Makes sequences of operations.
+/// Generates sequences of operations.
 pub fn operations(largest: usize) -> impl Strategy<Value = Vec<Operation>> {
     let kind = prop_oneof![
         6 => Just(Kind::Advance),

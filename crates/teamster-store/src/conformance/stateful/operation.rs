@@ -1,6 +1,6 @@
 //! The kinds of operations.
 
-/// An operation and the numbers from which its input is made.
+/// An operation and the numbers from which its input is generated.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     pub(super) kind: Kind,

@@ -1,4 +1,4 @@
-//! The OpenAI face, with turns that the test runs through the store.
+//! The OpenAI-compatible API, with turns that the test runs through the store.
 
 mod requests;
 mod streams;

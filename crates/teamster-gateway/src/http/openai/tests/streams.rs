@@ -111,7 +111,7 @@ async fn a_shutdown_ends_the_stream_with_an_error_and_aborts_the_turn() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_loses_its_place_and_its_turn_ends() {
+async fn a_client_that_reads_nothing_is_disconnected_and_its_turn_ends() {
     let fixture = impatient();
     let unread = fixture.send(&ask(true)).await;
     assert_eq!(unread.status(), StatusCode::OK);

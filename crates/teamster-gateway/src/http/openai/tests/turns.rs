@@ -1,4 +1,4 @@
-//! Whole answers, and what becomes of turns.
+//! Whole answers, and the turns of clients that disconnect.
 
 use super::*;
 
@@ -136,13 +136,13 @@ async fn a_full_queue_leaves_no_conversation_behind() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_places_are_refused() {
+async fn requests_beyond_the_permits_are_refused() {
     let fixture = with(|config| config.limits.subscribers = 1);
     let first = Chunks::of(fixture.send(&ask(true)).await);
     let response = fixture.send(&ask(false)).await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     drop(first);
-    // The place is free soon after the client is gone.
+    // The permit is released soon after the client has disconnected.
     let is_free = async || (fixture.send(&ask(true)).await.status() == StatusCode::OK).then_some(());
     eventually(is_free).await;
 }

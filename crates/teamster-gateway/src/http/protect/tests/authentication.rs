@@ -90,7 +90,7 @@ async fn a_revoked_token_is_refused_at_once() {
     tokens.revoke(all[0].id).await.unwrap();
     let answer = gateway.get("/v1/things", &token).await;
     assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
-    // Whether a token ever existed is not for everyone.
+    // The response does not reveal whether a token ever existed.
     assert_eq!(answer.text, gateway.get("/v1/things", &format!("tms_{}", "A".repeat(43))).await.text);
 }
 

@@ -1,4 +1,4 @@
-//! Tries to get in without the right to.
+//! Attempts at unauthorized access.
 
 mod authentication;
 mod limits;
@@ -87,7 +87,7 @@ impl Fixture {
         secret.expose().to_owned()
     }
 
-    /// Sends a request. The headers are those of an honest client, unless `headers` has others.
+    /// Sends a request. The headers are those of a regular client, unless `headers` has others.
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         self.send_from("127.0.0.1:5000", method, path, headers, body).await
     }

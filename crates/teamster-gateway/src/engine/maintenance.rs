@@ -1,4 +1,4 @@
-//! Regular work: idle sessions are closed, and old data is deleted.
+//! Regular maintenance: closes idle sessions and deletes old data.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -17,13 +17,13 @@ const RETENTION: Duration = Duration::from_mins(1);
 /// The interval in which old attachments are deleted.
 const FILES: Duration = Duration::from_hours(1);
 
-/// How long a file is kept that no message names, for example after an upload.
+/// How long a file is kept to which no message refers, for example after an upload.
 const KEPT_FILES: Duration = Duration::from_hours(24);
 
 /// The number of rows of each kind that one transaction deletes. It delays other writes for a few milliseconds.
 const BATCH: u32 = 500;
 
-/// Does the regular work until the task is dropped.
+/// Runs until the task is dropped.
 pub(super) async fn run(shared: &Shared) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -40,7 +40,7 @@ pub(super) async fn run(shared: &Shared) {
             swept = Some(Instant::now());
             remove_files(shared).await;
             if let Err(error) = delete_unnamed(shared, SystemTime::now() - KEPT_FILES).await {
-                tracing::error!(%error, "attachments that no message names any more cannot be deleted");
+                tracing::error!(%error, "attachments to which no message refers cannot be deleted");
             }
         }
     }
@@ -55,8 +55,8 @@ async fn remove_files(shared: &Shared) {
     }
 }
 
-/// Deletes the files that were not used since a time, and that nothing names any more: those of deleted messages, and uploads
-/// without a message.
+/// Deletes the files that were not used since a time and to which no message or delivery refers: those of deleted
+/// messages, and uploads without a message.
 async fn delete_unnamed(shared: &Shared, time: SystemTime) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let mut unused = shared.attachments.unused_since(time).await?;
     if unused.is_empty() {
@@ -65,7 +65,7 @@ async fn delete_unnamed(shared: &Shared, time: SystemTime) -> Result<(), Box<dyn
     let needed: HashSet<_> = shared.store.needed_files(unused.clone()).await?.into_iter().collect();
     unused.retain(|hash| !needed.contains(hash));
     if !unused.is_empty() {
-        tracing::info!(files = unused.len(), "attachments that no message names any more are deleted");
+        tracing::info!(files = unused.len(), "attachments to which no message refers are deleted");
         shared.attachments.delete_unused(unused, time).await?;
     }
     Ok(())
