@@ -72,7 +72,7 @@ async def on_error(_update, context):
 
 async def started(application):
     me = await application.bot.get_me()
-    await application.bot.set_my_commands([BotCommand("echo", "Say it again")])
+    await application.bot.set_my_commands([BotCommand("echo", "Repeat a text")])
     webhook = await application.bot.get_webhook_info()
     emit(bot=me.username, commands=len(await application.bot.get_my_commands()), webhook=webhook.url)
 

@@ -72,8 +72,8 @@ impl CallError {
         }
     }
 
-    /// Returns whether the service refuses the call, and says this. The comparison ignores case.
-    pub(crate) fn says(&self, text: &str) -> bool {
+    /// Returns whether the service refuses the call, and its description contains this. The comparison ignores case.
+    pub(crate) fn mentions(&self, text: &str) -> bool {
         match self {
             Self::Refused { description, .. } => description.to_ascii_lowercase().contains(&text.to_ascii_lowercase()),
             _ => false,

@@ -48,7 +48,9 @@ impl Receiver<'_> {
                     loaded.push(Attachment { name, media_type, bytes });
                 }
                 Err(CallError::TooLarge(_)) => return Ok(Files::Refused(too_large(None, max))),
-                Err(error) if error.says("file is too big") => return Ok(Files::Refused(too_large(file.size, max))),
+                Err(error) if error.mentions("file is too big") => {
+                    return Ok(Files::Refused(too_large(file.size, max)));
+                }
                 Err(error) => return self.failed(&error, file, updates),
             }
         }

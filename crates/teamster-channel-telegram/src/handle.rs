@@ -41,11 +41,11 @@ impl Receiver<'_> {
             Incoming::Command { name, argument, author, place } => {
                 let command = ChatCommand { name: name.to_owned(), argument, author, address: place.address.clone() };
                 let reply = self.inbox.command(command).await?;
-                self.say(&place, &reply.text).await;
+                self.reply_with(&place, &reply.text).await;
                 Ok(())
             }
             Incoming::Help { author, place } => {
-                self.say(&place, &help(&author, &place)).await;
+                self.reply_with(&place, &help(&author, &place)).await;
                 Ok(())
             }
             Incoming::Edit { id, .. } if self.joined.contains(&id) => Ok(()),
@@ -56,7 +56,7 @@ impl Receiver<'_> {
                 Ok(())
             }
             Incoming::Unreadable { place } => {
-                self.say(&place, "This kind of message cannot be read. Send a text or a file.").await;
+                self.reply_with(&place, "This kind of message cannot be read. Send a text or a file.").await;
                 Ok(())
             }
             Incoming::Nothing => Ok(()),
@@ -68,7 +68,7 @@ impl Receiver<'_> {
         let attachments = match self.files(&files, is_addressed, updates).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {
-                self.say(&place, &reason).await;
+                self.reply_with(&place, &reason).await;
                 return Ok(());
             }
         };
@@ -78,9 +78,9 @@ impl Receiver<'_> {
         let address = place.address.clone();
         let receipt = self.inbox.message(Message { ids, address, author, text, attachments, is_addressed }).await?;
         match receipt {
-            Receipt::Refused(reason) => self.say(&place, &render::escape(&reason)).await,
+            Receipt::Refused(reason) => self.reply_with(&place, &render::escape(&reason)).await,
             Receipt::Busy(reason) => {
-                self.say(&place, &format!("{} Send the message again later.", render::escape(&reason))).await;
+                self.reply_with(&place, &format!("{} Send the message again later.", render::escape(&reason))).await;
             }
             Receipt::Accepted { .. } | Receipt::Duplicate | Receipt::Ignored => {}
         }
@@ -98,7 +98,7 @@ impl Receiver<'_> {
         match self.inbox.answer(answer).await? {
             PromptDecision::Applied => Ok(()),
             PromptDecision::NotAllowed => {
-                self.say(&received.place, NOT_ALLOWED).await;
+                self.reply_with(&received.place, NOT_ALLOWED).await;
                 Ok(())
             }
             PromptDecision::Closed => self.message(received, updates).await,
@@ -147,7 +147,7 @@ impl Receiver<'_> {
     }
 
     /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
-    async fn say(&self, place: &Place, markdown: &str) {
+    async fn reply_with(&self, place: &Place, markdown: &str) {
         let Some(target) = self.channel.target(&place.address) else { return };
         for part in split(markdown, TextLimit { max: MAX_TEXT, unit: TextUnit::Utf16 }) {
             let shown = format(&part, MAX_TEXT);

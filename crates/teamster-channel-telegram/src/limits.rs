@@ -1,4 +1,4 @@
-//! Whose limit a 429 is. The Bot API does not say whether a chat or the bot has sent too much.
+//! Whose limit a 429 is. The Bot API does not state whether a chat or the bot has sent too much.
 
 use std::time::{Duration, Instant};
 

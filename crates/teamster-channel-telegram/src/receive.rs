@@ -288,7 +288,7 @@ impl<'a> Receiver<'a> {
 
     fn after_failure(&mut self, error: &CallError) -> AfterFailure {
         match error {
-            CallError::Refused { code: 409, .. } if error.says("webhook") => {
+            CallError::Refused { code: 409, .. } if error.mentions("webhook") => {
                 return AfterFailure::End(ChannelError::Setting(HAS_WEBHOOK.to_owned()));
             }
             CallError::Refused { code: 409, .. } => {

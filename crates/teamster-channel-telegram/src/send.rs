@@ -144,7 +144,7 @@ impl TelegramChannel {
                 let Ok(message_id) = id(message) else { return Ok(None) };
                 let parameters = OfMessage { chat_id: target.chat_id, message_id };
                 match self.api().call::<Value>("deleteMessage", &parameters, SEND_TIMEOUT).await {
-                    Err(error) if !error.says("message to delete not found") => Err(error),
+                    Err(error) if !error.mentions("message to delete not found") => Err(error),
                     _ => Ok(None),
                 }
             }
@@ -201,7 +201,7 @@ impl TelegramChannel {
             edited = self.api().call("editMessageText", &parameters, SEND_TIMEOUT).await;
         }
         match edited {
-            Err(error) if !error.says("message is not modified") => Err(error),
+            Err(error) if !error.mentions("message is not modified") => Err(error),
             _ => Ok(()),
         }
     }
@@ -216,7 +216,7 @@ impl TelegramChannel {
             match self.api().upload::<SentMessage>("sendPhoto", form, SEND_TIMEOUT).await {
                 Ok(sent) => return Ok(Some(sent.message_id.to_string())),
                 // For example, the image is too long and narrow. As a document it has no limits.
-                Err(error) if error.says("photo") || error.says("image") => {}
+                Err(error) if error.mentions("photo") || error.mentions("image") => {}
                 Err(error) => return Err(error),
             }
         }
@@ -258,11 +258,11 @@ impl TelegramChannel {
 fn is_gone(error: &CallError) -> bool {
     let texts =
         ["message to edit not found", "message can't be edited", "message_id_invalid", "no text in the message"];
-    texts.iter().any(|text| error.says(text))
+    texts.iter().any(|text| error.mentions(text))
 }
 
 fn refuses_entities(error: &CallError) -> bool {
-    error.code() == Some(400) && (error.says("entit") || error.says("url_invalid"))
+    error.code() == Some(400) && (error.mentions("entit") || error.mentions("url_invalid"))
 }
 
 /// Returns the buttons of a prompt, one below the other. The token of a button has at most 62 bytes of the 64 that are permitted.
@@ -299,7 +299,7 @@ fn form(
     let part = Part::bytes(outgoing.bytes.to_vec()).file_name(file.name.clone());
     let part = match part.mime_str(&file.media_type) {
         Ok(part) => part,
-        // The service looks at the content.
+        // The service checks the content itself.
         Err(_) => Part::bytes(outgoing.bytes.to_vec()).file_name(file.name.clone()),
     };
     Ok(form.part(field, part))

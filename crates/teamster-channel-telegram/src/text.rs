@@ -1,7 +1,7 @@
 //! Markdown as a text with entities, <https://core.telegram.org/bots/api#messageentity>.
 //!
 //! Entities need no escaping, and the length of the text is what the service counts. Mentions are neutralized: a text of an agent
-//! notifies nobody. What Telegram cannot show, such as a table or HTML, is shown as it is written.
+//! notifies no person. What Telegram cannot show, such as a table or HTML, is shown as it is written.
 
 mod formatted;
 mod render;
@@ -34,7 +34,7 @@ pub(crate) fn format(markdown: &str, max: usize) -> Formatted {
     Formatted { text: plain(markdown, max), entities: Vec::new() }
 }
 
-/// Returns a text of the same length that mentions nobody, whatever its entities are: the sign has its full width.
+/// Returns a text of the same length without mentions, whatever its entities are: the sign has its full width.
 pub(crate) fn without_mentions(text: &str) -> String {
     text.replace('@', "＠")
 }

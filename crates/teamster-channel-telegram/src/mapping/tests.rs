@@ -68,7 +68,7 @@ fn in_a_group_a_mention_a_reply_or_a_command_addresses_the_bot() {
 }
 
 #[test]
-fn a_command_to_another_bot_or_to_nobody_in_a_group_is_none() {
+fn a_command_to_another_bot_or_without_a_bot_in_a_group_is_none() {
     assert_eq!(in_group("/stop@other_bot", json!({})), Incoming::Nothing);
     assert!(!received(in_group("/stop", json!({}))).is_addressed);
     assert!(matches!(in_private("/stop", json!({})), Incoming::Command { name: "stop", .. }));

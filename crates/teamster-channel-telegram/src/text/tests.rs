@@ -55,7 +55,7 @@ fn code_is_never_inside_of_other_formatting() {
 }
 
 #[test]
-fn a_text_mentions_nobody() {
+fn a_text_mentions_no_person() {
     for markdown in
         ["@alice hi", "hi @alice", "*@*alice", "\\@alice", "[@alice](https://e.org)", "@**alice**", "(@alice)"]
     {
@@ -146,7 +146,7 @@ fn markdown() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_markdown_is_accepted_by_the_service_and_mentions_nobody(markdown in markdown()) {
+    fn any_markdown_is_accepted_by_the_service_and_mentions_no_person(markdown in markdown()) {
         let formatted = format(&markdown, MAX_TEXT);
         assert_valid(&formatted, MAX_TEXT);
         assert_valid(&format(&markdown, 64), 64);

@@ -60,7 +60,7 @@ async fn a_closed_prompt_gets_its_text_and_loses_its_buttons() {
     let closed = Content::PromptClosed { id: "p".to_owned(), text: "Allowed.".to_owned(), outcome: "allow".to_owned() };
     let edit = outgoing(Operation::Edit(message.to_string()), closed);
     assert!(matches!(world.channel.send(&edit).await, SendOutcome::Sent(_)));
-    let shown = world.said(11, "Allowed.").await;
+    let shown = world.shown(11, "Allowed.").await;
     assert!(shown["reply_markup"].is_null(), "{shown}");
 }
 
@@ -72,7 +72,7 @@ async fn a_question_is_answered_by_a_reply_and_a_later_reply_is_a_message() {
     assert_eq!(press(&world, message, "Answer", &ada()).await, "Reply to this message with your answer.");
     let mallory = Person::new(99, "Mallory");
     world.server.write(Post::to(11, &mallory, "red").reply_to(message));
-    world.said(11, "You must not answer").await;
+    world.shown(11, "You must not answer").await;
     world.server.write(Post::private(&ada(), "blue").reply_to(message));
     world.inbox.until("the answer", |contents| contents.answers.len() == 2).await;
     let answer = world.inbox.with(|contents| contents.answers[1].clone());

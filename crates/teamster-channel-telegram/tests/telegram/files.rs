@@ -37,10 +37,10 @@ async fn a_file_that_is_too_large_is_refused_with_the_limit() {
     let world = World::with(|config| config.max_download_bytes = 10).await;
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "").document("a.txt", "more than ten bytes"));
-    world.said(11, "19 bytes; the limit is 10").await;
+    world.shown(11, "19 bytes; the limit is 10").await;
     // The service states a smaller size than the file has.
     world.server.write(Post::private(&ada(), "").document("a.txt", "more than ten bytes").stated_size(3));
-    world.said(11, "more bytes than allowed").await;
+    world.shown(11, "more bytes than allowed").await;
     world.confirmed().await;
     assert!(world.inbox.texts().is_empty());
     receiving.stop().await;
@@ -51,7 +51,7 @@ async fn a_file_that_the_service_does_not_give_is_refused() {
     let world = World::with(|config| config.max_download_bytes = 100 << 20).await;
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "").document("a.txt", "x").stated_size(30 << 20));
-    world.said(11, "the limit is").await;
+    world.shown(11, "the limit is").await;
     receiving.stop().await;
 }
 
@@ -65,7 +65,7 @@ async fn a_download_that_is_cut_is_repeated_and_one_that_never_works_blocks_noth
     world.server.fail("file", Fault::CutBefore, 3);
     world.server.write(Post::private(&ada(), "two").document("b_x.txt", "x"));
     world.server.write(Post::private(&ada(), "three"));
-    let shown = world.said(11, "cannot be downloaded").await;
+    let shown = world.shown(11, "cannot be downloaded").await;
     assert!(shown["text"].as_str().unwrap().contains("b_x.txt"), "{shown}");
     world.messages(2).await;
     assert_eq!(world.inbox.texts(), ["one", "three"]);

@@ -48,7 +48,7 @@ async fn a_cut_after_the_message_was_stored_is_unknown() {
     world.server.fail("sendMessage", Fault::CutAfter, 1);
     let outcome = world.channel.send(&to(11)).await;
     assert!(matches!(outcome, SendOutcome::Unknown(_)), "{outcome:?}");
-    world.said(11, "text").await;
+    world.shown(11, "text").await;
     assert!(world.channel.find(&to(11)).await.is_none(), "the service cannot be asked");
 }
 

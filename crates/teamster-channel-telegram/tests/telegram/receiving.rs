@@ -170,16 +170,16 @@ async fn commands_are_registered_run_once_and_answered() {
     world.server.create_group(GROUP, &[]);
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "/agent codex"));
-    let reply = world.said(11, "agent done").await;
+    let reply = world.shown(11, "agent done").await;
     assert_eq!(reply["entities"][0]["type"], "bold");
     assert_eq!(reply["reply_to_message"]["text"], "/agent codex");
     world.server.write(Post::to(GROUP, &ada(), &format!("/status@{BOT_NAME}")));
-    world.said(GROUP, "status done").await;
+    world.shown(GROUP, "status done").await;
     world.confirmed().await;
     receiving.stop().await;
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "/start"));
-    world.said(11, "your author id is 11").await;
+    world.shown(11, "your author id is 11").await;
     let commands = world.inbox.with(|contents| contents.commands.clone());
     let names: Vec<_> = commands.iter().map(|command| (command.name.as_str(), command.argument.as_str())).collect();
     assert_eq!(names, [("agent", "codex"), ("status", "")]);
@@ -193,10 +193,10 @@ async fn an_author_learns_that_a_message_was_refused_or_must_wait() {
     let receiving = world.receive();
     world.inbox.with(|contents| contents.receipt = Some(Receipt::Refused("Too *long*.".to_owned())));
     world.server.write(Post::private(&ada(), "hello"));
-    world.said(11, "Too *long*.").await;
+    world.shown(11, "Too *long*.").await;
     world.inbox.with(|contents| contents.receipt = Some(Receipt::Busy("The queue is full.".to_owned())));
     world.server.write(Post::private(&ada(), "hello again"));
-    world.said(11, "The queue is full. Send the message again later.").await;
+    world.shown(11, "The queue is full. Send the message again later.").await;
     receiving.stop().await;
 }
 

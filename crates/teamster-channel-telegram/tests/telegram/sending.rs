@@ -14,12 +14,12 @@ async fn sent(world: &World, outgoing: &Outgoing) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_is_shown_with_entities_without_previews_and_mentions_nobody() {
+async fn an_answer_is_shown_with_entities_without_previews_and_without_mentions() {
     let world = World::new().await;
     world.meet();
     let text = "**Hi** @ada, see [this](https://e.org):\n\n```rust\nlet x = \"<&>\";\n```";
     sent(&world, &outgoing(Operation::New, answer(text))).await;
-    let shown = world.said(11, "Hi").await;
+    let shown = world.shown(11, "Hi").await;
     assert_eq!(shown["text"], "Hi @\u{2060}ada, see this:\n\nlet x = \"<&>\";");
     let kinds: Vec<_> = shown["entities"].as_array().unwrap().iter().map(|entity| entity["type"].clone()).collect();
     assert_eq!(kinds, ["bold", "text_link", "pre"]);
@@ -48,7 +48,7 @@ async fn an_edit_replaces_the_text_and_the_same_edit_counts_as_sent() {
         let edited = sent(&world, &outgoing(Operation::Edit(id.clone()), answer("*done*"))).await;
         assert_eq!(edited, id);
     }
-    assert_eq!(world.said(11, "done").await["message_id"].to_string(), id);
+    assert_eq!(world.shown(11, "done").await["message_id"].to_string(), id);
     assert_eq!(world.server.messages(11).len(), 2);
 }
 
@@ -76,10 +76,10 @@ async fn a_text_whose_entities_are_refused_is_sent_without_them() {
     let refused = || Fault::Error { code: 400, description: "Bad Request: can't parse entities: x".to_owned() };
     world.server.fail("sendMessage", refused(), 1);
     let id = sent(&world, &outgoing(Operation::New, answer("**bold**"))).await;
-    assert_eq!(world.said(11, "bold").await["entities"], serde_json::json!([]));
+    assert_eq!(world.shown(11, "bold").await["entities"], serde_json::json!([]));
     world.server.fail("editMessageText", refused(), 1);
     sent(&world, &outgoing(Operation::Edit(id), answer("**bolder**"))).await;
-    world.said(11, "bolder").await;
+    world.shown(11, "bolder").await;
 }
 
 #[tokio::test]
@@ -116,5 +116,5 @@ async fn a_possible_repeat_is_marked() {
     let world = World::new().await;
     world.server.write(Post::private(&ada(), "hi"));
     sent(&world, &Outgoing { may_be_repeat: true, ..outgoing(Operation::New, answer("Hello.")) }).await;
-    world.said(11, "(possibly a repeat)\nHello.").await;
+    world.shown(11, "(possibly a repeat)\nHello.").await;
 }

@@ -66,7 +66,7 @@ impl World {
     }
 
     /// Waits for a message of the bot whose text contains this one.
-    pub(crate) async fn said(&self, chat: i64, text: &str) -> Value {
+    pub(crate) async fn shown(&self, chat: i64, text: &str) -> Value {
         let find = |server: &TelegramServer| {
             let messages = server.messages(chat);
             messages.into_iter().find(|message| message["from"]["is_bot"] == true && text_of(message).contains(text))
