@@ -206,7 +206,7 @@ impl Api {
     fn failed(&self, error: reqwest::Error) -> CallError {
         let is_unsent = error.is_connect() || error.is_builder();
         let error = error.without_url();
-        let causes = std::iter::successors(error.source(), |cause| cause.source());
+        let causes = std::iter::successors(Error::source(&error), |cause| (*cause).source());
         let texts: Vec<_> = std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect();
         let reason = self.clean(&texts.join(": "));
         if is_unsent { CallError::NotSent(reason) } else { CallError::Unknown(reason) }

@@ -213,7 +213,7 @@ fn author_of(user: &User, has_no_person: bool) -> Author {
         None => user.first_name.clone(),
     };
     let name = name.chars().take(MAX_NAME).collect();
-    Author { id: user.id.to_string(), name, is_bot: user.is_bot || has_no_person, roles: Vec::new() }
+    Author { id: user.id.to_string(), name, is_bot: user.is_bot || has_no_person }
 }
 
 fn place(message: &Message, context: Context<'_>) -> Place {
