@@ -3,6 +3,8 @@
 use clap::ArgAction;
 
 use super::common::{OUTPUT, PERMISSIONS};
+#[cfg(feature = "serve")]
+use super::joined::GatewayChatArgs;
 use super::session::ConversationArgs;
 use crate::input::Keys;
 
@@ -33,6 +35,10 @@ pub(crate) struct ChatArgs {
     /// Print help; --help prints more details
     #[arg(short, long, action = ArgAction::Help, help_heading = OUTPUT)]
     help: Option<bool>,
+
+    #[cfg(feature = "serve")]
+    #[command(flatten, next_help_heading = "Gateway")]
+    pub(crate) gateway: GatewayChatArgs,
 }
 
 const SHORT_AFTER: &str = "More options, exit codes: teamster chat --help";
@@ -43,6 +49,7 @@ Examples:
   teamster chat 'fix the failing test'
   teamster chat --agent codex --permission edit
   teamster chat --resume 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4
+  teamster chat --conversation new --agent codex
 
 Keys:
   Enter        send; while the agent works: send after its turn
@@ -61,10 +68,16 @@ Without --answer-timeout the agent waits for an answer without a limit. The conf
 too. Prompts are stored per directory in $XDG_STATE_HOME/teamster/chat-history.d (~/.local/state), readable by the user
 only. A prompt that starts with a space is not stored.
 
+With --conversation the agent runs in a gateway (teamster serve). Prompts are sent at once, also while the agent works,
+and the gateway keeps their order. Messages of others appear with their authors. Requests can be answered by anyone who
+is permitted to. Ctrl-D leaves the chat, and turns continue. The options that configure an agent do not apply; with new,
+--agent, --model, --permission and --cwd do. A lost gateway is called again until it is reached.
+
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 
 Exit codes:
   0    ended by the user
+  1    the gateway cannot be used, or the conversation is gone
   2    wrong usage, or no terminal; nothing was started
   130  ended by a signal
   141  the terminal was closed";

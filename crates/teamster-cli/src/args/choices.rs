@@ -19,6 +19,19 @@ pub(crate) enum Permission {
     Full,
 }
 
+impl Permission {
+    /// Returns the name, as the option and the API of the gateway have it.
+    #[cfg(feature = "serve")]
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Ask => "ask",
+            Self::Edit => "edit",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// The way in which MCP servers are delivered to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Delivery {

@@ -6,6 +6,8 @@
 mod chat;
 mod choices;
 mod common;
+#[cfg(feature = "serve")]
+mod joined;
 mod run;
 mod session;
 mod suggestion;
@@ -31,6 +33,8 @@ use crate::usage::UsageArgs;
 pub(crate) use chat::ChatArgs;
 pub(crate) use choices::{Permission, ToolOutput, Trust};
 pub(crate) use common::CommonArgs;
+#[cfg(feature = "serve")]
+pub(crate) use joined::{GatewayChatArgs, JoinedConversation, NewConversationArgs};
 pub(crate) use run::{Format, RetryPolicy, RunArgs, StdinMode};
 pub(crate) use session::{ConversationArgs, SessionArgs};
 
@@ -108,6 +112,13 @@ pub(crate) fn parse(
         refusal @ Refusal::Config(_) => refusal,
     })?;
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
+    #[cfg(feature = "serve")]
+    if let Command::Chat(args) = &mut cli.command
+        && let Some(matches) = matches.subcommand_matches("chat")
+    {
+        let ChatArgs { gateway, conversation, .. } = &mut **args;
+        joined::note(gateway, &conversation.common, matches, &mut command()).map_err(Refusal::Usage)?;
+    }
     if let Command::Doctor(args) = &mut cli.command {
         args.agent_origin = agent_origin;
     }
@@ -120,7 +131,10 @@ pub(crate) fn command() -> clap::Command {
         .into_iter()
         .fold(Cli::command(), |command, name| command.mut_subcommand(name, with_completion));
     let for_agents = |command| with_completion(with_negations(command));
-    AGENT_COMMANDS.into_iter().fold(command, |command, name| command.mut_subcommand(name, for_agents))
+    let command = AGENT_COMMANDS.into_iter().fold(command, |command, name| command.mut_subcommand(name, for_agents));
+    #[cfg(feature = "serve")]
+    let command = command.mut_subcommand("chat", joined::with_exclusions);
+    command
 }
 
 /// Adds the completion of values that depend on this machine.

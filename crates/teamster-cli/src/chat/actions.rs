@@ -1,16 +1,13 @@
 //! Executes the actions of the input box.
 
-use std::sync::Arc;
-
-use teamster::Sent;
-
+use super::backend::{Activity, Backend};
 use super::command::{self, Line};
-use super::completion;
+use super::completion::Candidates;
 use super::state::{Chat, End, TaskResult};
 use crate::input::{Action, CompletionRequest, Subject};
 use crate::printable::{Printable, printable};
 
-impl Chat<'_> {
+impl<B: Backend> Chat<'_, B> {
     pub(super) async fn act(&mut self, action: Action) -> Result<(), End> {
         match action {
             Action::Submit(text) => return self.submit(text).await,
@@ -18,14 +15,12 @@ impl Chat<'_> {
             Action::SendWaiting => self.input.waiting.release(),
             // The request was answered or withdrawn.
             Action::Answer(text) => self.input.append(&text),
-            Action::Stop => match &self.turn {
-                Some(turn) if turn.is_interrupted && !turn.has_ended => {
-                    self.notify("the agent was asked to stop; Ctrl-C kills it");
-                }
-                _ => _ = self.stop_agent(),
-            },
+            Action::Stop if self.backend.activity() == Activity::Stopping && !B::IS_SHARED => {
+                self.notify("the agent was asked to stop; Ctrl-C kills it");
+            }
+            Action::Stop => _ = B::stop(self),
             Action::Interrupt => return self.interrupt(),
-            Action::Quit if self.is_working() => self.notify("the agent works: Ctrl-C stops it"),
+            Action::Quit if self.is_working() && !B::IS_SHARED => self.notify("the agent works: Ctrl-C stops it"),
             Action::Quit => return Err(End::Quit),
             Action::OpenEditor => return self.edit_externally().await,
             Action::Complete(request) => self.complete(request),
@@ -35,10 +30,10 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Executes a text, or lets it wait for the end of the turn.
+    /// Executes a text, or lets it wait until it can be executed.
     async fn submit(&mut self, text: String) -> Result<(), End> {
         self.history_file.append(&text);
-        let is_busy = self.turn.is_some() || !self.tasks.is_empty() || !self.next_turns.is_empty();
+        let is_busy = !self.backend.is_ready() || !self.tasks.is_empty();
         let others_wait = !self.input.waiting.is_empty() && !self.input.waiting.is_held();
         if !is_busy && !others_wait {
             return self.execute(text, !self.page.is_live()).await;
@@ -61,34 +56,12 @@ impl Chat<'_> {
             self.message("sending into the running turn");
         }
         self.input.waiting.begin_sending(prompt.clone());
-        let session = Arc::clone(&self.session);
-        self.tasks.spawn(async move {
-            let sent = session.send_now(prompt.as_str()).await;
-            TaskResult::Sent(prompt, sent)
-        });
+        B::send_now(self, prompt);
         Ok(())
     }
 
     pub(super) fn on_task_result(&mut self, result: TaskResult) {
-        if let TaskResult::Sent(prompt, _) = &result {
-            self.input.waiting.end_sending(prompt);
-        }
         match result {
-            TaskResult::Sent(prompt, Ok(Sent::Steered)) => {
-                self.print_prompt(&prompt);
-                self.record.steer(prompt);
-                self.notify("sent into the running turn");
-            }
-            TaskResult::Sent(prompt, Ok(Sent::Turn(run))) => {
-                self.notify("the running turn did not take it: it is the next turn");
-                self.next_turns.push_back((Some(prompt), *run));
-            }
-            TaskResult::Sent(prompt, Err(error)) => {
-                self.notify(printable!("not sent: {}", Printable::error(&error)));
-                self.input.waiting.add_first(prompt);
-                self.input.waiting.hold();
-            }
-            TaskResult::Sent(prompt, Ok(_)) => self.record.steer(prompt),
             TaskResult::Message(text) => self.message(text),
             TaskResult::Failed(error) => self.message(Printable::error(&error)),
         }
@@ -96,7 +69,7 @@ impl Chat<'_> {
 
     /// Handles Ctrl-C: stops the agent, or discards the text. In an empty box, the second one quits.
     pub(super) fn interrupt(&mut self) -> Result<(), End> {
-        if self.stop_agent() {
+        if B::stop(self) {
             return Ok(());
         }
         if self.input.discard_text() {
@@ -116,20 +89,20 @@ impl Chat<'_> {
             && let Some(index) = self.actions.iter().position(requests_stop)
         {
             self.actions.remove(index);
-            self.stop_agent();
+            B::stop(self);
         }
     }
 
     fn complete(&mut self, request: CompletionRequest) {
-        let agents: Vec<String> = self.plan.runtime.registry().names().map(str::to_owned).collect();
-        let directory = self.directory.clone();
+        let candidates =
+            Candidates { commands: B::COMMANDS, agents: self.backend.agents(), directory: self.files.clone() };
         if matches!(&request.subject, Subject::Command) {
-            let found = completion::candidates(&request, &agents, &directory);
+            let found = candidates.of(&request);
             return self.input.complete(&request, found);
         }
         // Reading a directory can take long.
         self.completions.spawn_blocking(move || {
-            let found = completion::candidates(&request, &agents, &directory);
+            let found = candidates.of(&request);
             (request, found)
         });
     }

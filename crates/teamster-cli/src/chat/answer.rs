@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::backend::{Activity, Backend, Phase};
 use super::state::{Chat, End, Occurrence};
 use crate::input::Action;
 use crate::printable::{Printable, printable};
@@ -30,9 +31,11 @@ pub(super) enum Typed {
     Interrupted,
     /// Ctrl-D.
     Ended,
+    /// The request needs no answer any more.
+    Closed,
 }
 
-impl Chat<'_> {
+impl<B: Backend> Chat<'_, B> {
     /// Reads one line as the answer to a request that was printed, with these options. The text in the input box stays.
     pub(super) async fn read_answer(
         &mut self,
@@ -46,8 +49,8 @@ impl Chat<'_> {
         let flushed = self.page.flush();
         self.wait_for_writer(flushed).await?;
         self.wait_for_pause().await?;
-        if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
-            return Ok(Typed::Interrupted);
+        if let Some(typed) = self.end_of_request() {
+            return Ok(typed);
         }
         self.input.ask(prompt.clone(), options);
         if !self.page.is_live() {
@@ -95,7 +98,7 @@ impl Chat<'_> {
             }
             let timer = crate::runtime::sleep_until(pause_ends.map(tokio::time::Instant::from_std));
             let occurrence = tokio::select! {
-                occurrence = self.next_occurrence(false) => occurrence,
+                occurrence = self.next_occurrence(Phase::Asking) => occurrence,
                 () = timer => continue,
             };
             match occurrence {
@@ -105,6 +108,14 @@ impl Chat<'_> {
             }
             self.on_occurrence(occurrence).await?;
         }
+    }
+
+    /// Returns why the request that is shown must not be answered, if that is so.
+    fn end_of_request(&self) -> Option<Typed> {
+        if self.asking.as_ref().is_some_and(|asking| asking.is_closed) {
+            return Some(Typed::Closed);
+        }
+        (self.backend.activity() == Activity::Stopping).then_some(Typed::Interrupted)
     }
 
     async fn wait_for_answer(&mut self) -> Result<Typed, End> {
@@ -118,18 +129,20 @@ impl Chat<'_> {
                     }
                     Action::Answer(line) => return Ok(Typed::Line(line)),
                     Action::Stop | Action::Interrupt => {
-                        self.stop_agent();
+                        B::stop(self);
                         return Ok(Typed::Interrupted);
                     }
+                    // The request stays open for others.
+                    Action::Quit if B::IS_SHARED => return Err(End::Quit),
                     Action::Quit => return Ok(Typed::Ended),
                     other => self.act(other).await?,
                 }
             }
-            if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
-                return Ok(Typed::Interrupted);
+            if let Some(typed) = self.end_of_request() {
+                return Ok(typed);
             }
             self.show();
-            let occurrence = self.next_occurrence(false).await;
+            let occurrence = self.next_occurrence(Phase::Asking).await;
             self.on_occurrence(occurrence).await?;
         }
     }

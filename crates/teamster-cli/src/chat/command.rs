@@ -39,8 +39,8 @@ pub(super) enum Line {
     Invalid(Printable),
 }
 
-/// The commands, with their arguments and their effects.
-pub(super) const COMMANDS: [Command; 18] = [
+/// The commands of a session of this process, with their arguments and their effects.
+pub(super) const COMMANDS: &[Command] = &[
     Command::new("agent", " NAME", "start a new conversation with another agent"),
     Command::new("clear", "", "clear the screen and start a new conversation"),
     Command::new("compact", " [TEXT]", "let the agent compact its context; TEXT: what to keep"),
@@ -70,7 +70,7 @@ pub(super) struct Command {
 }
 
 impl Command {
-    const fn new(name: &'static str, arguments: &'static str, effect: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, arguments: &'static str, effect: &'static str) -> Self {
         Self { name, arguments, effect }
     }
 }
@@ -88,7 +88,7 @@ Up, Down     earlier texts; with an empty line: edit the last waiting text
 Del          with an empty line: remove the last waiting text
 Ctrl-R       search earlier texts
 Ctrl-G       open $EDITOR; also Ctrl-X Ctrl-E
-Esc, Ctrl-C  stop the agent; Ctrl-C again: kill it
+Esc, Ctrl-C  ·
 Ctrl-Z       suspend; Ctrl-L: draw again; Ctrl-D in an empty line: quit";
 
 /// The keys of a terminal that sends whole lines.
@@ -96,15 +96,20 @@ const LINE_KEYS: &str = "
 \\ at the end of a line starts a new line. Ctrl-C stops the agent. Lines that are typed while the agent works are
 sent after its turn.";
 
-/// Returns the text of `/help`.
-pub(super) fn help(is_live: bool) -> Printable {
+/// What the keys that stop a turn do in a session of this process.
+pub(super) const STOP_KEYS: &str = "stop the agent; Ctrl-C again: kill it";
+
+/// Returns the text of `/help`. `stop_keys` is what Esc and Ctrl-C do.
+pub(super) fn help(commands: &[Command], stop_keys: &str, is_live: bool) -> Printable {
     let line = |command: &Command| {
         let usage = format!("/{}{}", command.name, command.arguments);
         printable!("{}  {}", Printable::exact(&format!("{usage:·<21}")), command.effect)
     };
-    let lines = COMMANDS.iter().filter(|command| command.name != "exit").map(line);
+    let lines = commands.iter().filter(|command| command.name != "exit").map(line);
     let commands = Printable::join(lines, "\n").as_str().replace('·', " ");
-    printable!("{}\n{}", Printable::prose(&commands), if is_live { KEYS } else { LINE_KEYS })
+    let keys = if is_live { KEYS } else { LINE_KEYS };
+    let keys = keys.replace('·', stop_keys);
+    printable!("{}\n{}", Printable::prose(&commands), Printable::prose(&keys))
 }
 
 /// Parses a text.
@@ -232,6 +237,10 @@ mod tests {
                 matches!(&parsed, Line::Invalid(message) if message.as_str().starts_with("unknown command"));
             assert!(!is_unknown, "{}: {parsed:?}", command.name);
         }
-        assert!(help(true).as_str().lines().all(|line| line.chars().count() < 80), "{}", help(true));
+        assert!(
+            help(COMMANDS, STOP_KEYS, true).as_str().lines().all(|line| line.chars().count() < 80),
+            "{}",
+            help(COMMANDS, STOP_KEYS, true)
+        );
     }
 }

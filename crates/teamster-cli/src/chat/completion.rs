@@ -1,32 +1,45 @@
 //! The candidates of completion: commands, their arguments, and paths.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::command::{COMMANDS, MODES, name_of};
+use super::command::{Command, MODES, name_of};
 use crate::input::{CompletionRequest, Subject};
 
 /// The number of candidates of a directory.
 const MAX_PATHS: usize = 500;
 
-/// Returns the candidates that begin with the word. Reads the directory of a path, so it may block.
-pub(super) fn candidates(request: &CompletionRequest, agents: &[String], directory: &Path) -> Vec<String> {
-    let word = request.word.as_str();
-    let starting = |names: Vec<&str>| {
-        let mut names: Vec<String> =
-            names.into_iter().filter(|name| name.starts_with(word)).map(str::to_owned).collect();
-        names.dedup();
-        names
-    };
-    match &request.subject {
-        Subject::Command => starting(COMMANDS.iter().map(|command| command.name).filter(|name| *name != "/").collect()),
-        Subject::Argument(command) => match command.as_str() {
-            "permission" => starting(MODES.into_iter().map(name_of).chain(["revoke"]).collect()),
-            "sessions" => starting(vec!["all"]),
-            "agent" => starting(agents.iter().map(String::as_str).collect()),
-            "export" => paths(word, directory),
-            _ => Vec::new(),
-        },
-        Subject::Path => paths(word, directory),
+/// Where candidates come from.
+#[derive(Clone, Debug)]
+pub(super) struct Candidates {
+    pub(super) commands: &'static [Command],
+    pub(super) agents: Vec<String>,
+    /// The directory of relative paths.
+    pub(super) directory: PathBuf,
+}
+
+impl Candidates {
+    /// Returns the candidates that begin with the word. Reads the directory of a path, so it may block.
+    pub(super) fn of(&self, request: &CompletionRequest) -> Vec<String> {
+        let word = request.word.as_str();
+        let starting = |names: Vec<&str>| {
+            let mut names: Vec<String> =
+                names.into_iter().filter(|name| name.starts_with(word)).map(str::to_owned).collect();
+            names.dedup();
+            names
+        };
+        match &request.subject {
+            Subject::Command => {
+                starting(self.commands.iter().map(|command| command.name).filter(|name| *name != "/").collect())
+            }
+            Subject::Argument(command) => match command.as_str() {
+                "permission" => starting(MODES.into_iter().map(name_of).chain(["revoke"]).collect()),
+                "sessions" => starting(vec!["all"]),
+                "agent" => starting(self.agents.iter().map(String::as_str).collect()),
+                "export" => paths(word, &self.directory),
+                _ => Vec::new(),
+            },
+            Subject::Path => paths(word, &self.directory),
+        }
     }
 }
 

@@ -3,42 +3,21 @@
 use std::future::pending;
 use std::time::Instant;
 
-use anstyle::{AnsiColor, Style};
-use teamster::Readiness;
 use termina::event::Modifiers;
 use tokio::sync::oneshot;
 
-use super::page::Page;
-use super::state::{Chat, End, Occurrence, TaskResult, Turn, TurnItem};
+use super::backend::{Activity, Backend, Phase};
+use super::state::{Chat, End, Occurrence, TaskResult};
 use super::terminal_signals::TerminalSignal;
 use crate::input::Action;
-use crate::plan::SessionPlan;
-use crate::printable::{Printable, printable};
-use crate::render::width_of_stdout;
+use crate::printable::Printable;
 use crate::runtime;
 use crate::signals::Signal;
 use crate::terminal::{KeyReader, TerminalInput};
-use crate::vendor;
 
-const CAUTION: Style = AnsiColor::Yellow.on_default();
-
-/// Returns how to log in, if the agent's usual program has no login. Only variables and files are checked.
-fn missing_login(plan: &SessionPlan) -> Option<Printable> {
-    let has_own_login = plan.request.cli_path.is_some() || !plan.request.env.is_empty();
-    let readiness = plan.runtime.readiness(&plan.agent).ok().filter(|_| !has_own_login)?;
-    let login = vendor::login_here(&plan.agent).filter(|_| readiness == Readiness::NoCredentials)?;
-    Some(printable!("{} {}: no login found; {}", Printable::from("!").styled(CAUTION), &plan.agent, login))
-}
-
-impl Chat<'_> {
+impl<B: Backend> Chat<'_, B> {
     pub(super) async fn run(&mut self) -> End {
-        self.message(printable!("{}: /help lists the commands, Ctrl-D quits", &self.plan.agent));
-        if let Some(notice) = missing_login(&self.plan) {
-            self.message(notice);
-        }
-        if let Some(resumed) = self.plan.resumed.take() {
-            self.message(resumed.summary(width_of_stdout()));
-        }
+        B::introduce(self);
         loop {
             if let Err(end) = self.step().await {
                 return end;
@@ -51,35 +30,27 @@ impl Chat<'_> {
         while let Some(action) = self.actions.pop_front() {
             self.act(action).await?;
         }
-        self.start_next().await?;
+        B::start_next(self).await?;
         self.show();
-        match self.next_occurrence(true).await {
-            Occurrence::Turn(item) => self.on_turn_item(item).await,
-            Occurrence::AgentTurn(run) => {
-                self.start_agent_turn(run);
-                Ok(())
-            }
-            Occurrence::Task(result) => {
-                self.on_task_result(result);
-                Ok(())
-            }
-            other => self.on_occurrence(other).await,
+        let occurrence = self.next_occurrence(Phase::Usual).await;
+        self.on_occurrence(occurrence).await?;
+        while let Some(request) = self.requests.pop_front() {
+            self.ask(request).await?;
         }
+        Ok(())
     }
 
-    /// Waits for the next occurrence. Without `with_turns`, everything of the agent waits.
-    pub(super) async fn next_occurrence(&mut self, with_turns: bool) -> Occurrence {
-        let background = with_turns && self.plan.request.background_tasks;
-        let ticks = self.turn.is_some() && self.page.is_live();
+    /// Waits for the next occurrence. While a request is shown, results of tasks wait.
+    pub(super) async fn next_occurrence(&mut self, phase: Phase) -> Occurrence<B::Arrival> {
+        let ticks = self.backend.activity() != Activity::Idle && self.page.is_live();
         let deadline = self.input.deadline().map(tokio::time::Instant::from_std);
         tokio::select! {
             (at, input) = next_input(&mut self.keys) => Occurrence::Input(at, input),
             () = runtime::sleep_until(deadline) => Occurrence::Settled,
             signal = self.signals.next() => Occurrence::Signal(signal),
             signal = self.terminal_signals.next() => Occurrence::Terminal(signal),
-            item = next_item(&mut self.turn, &self.page), if with_turns => Occurrence::Turn(item),
-            Some(run) = self.session.next_agent_turn(), if background => Occurrence::AgentTurn(run),
-            Some(result) = self.tasks.join_next(), if with_turns => match result {
+            arrival = self.backend.next(&self.page, phase) => Occurrence::Arrival(arrival),
+            Some(result) = self.tasks.join_next(), if phase == Phase::Usual => match result {
                 Ok(result) => Occurrence::Task(result),
                 Err(error) => Occurrence::Task(TaskResult::Failed(error.into())),
             },
@@ -89,8 +60,8 @@ impl Chat<'_> {
         }
     }
 
-    /// Handles everything that does not depend on what the chat does now.
-    pub(super) async fn on_occurrence(&mut self, occurrence: Occurrence) -> Result<(), End> {
+    /// Handles an occurrence. Keys wait for the next step.
+    pub(super) async fn on_occurrence(&mut self, occurrence: Occurrence<B::Arrival>) -> Result<(), End> {
         match occurrence {
             Occurrence::Input(at, input) => return self.receive(at, input),
             Occurrence::Settled => {
@@ -103,10 +74,9 @@ impl Chat<'_> {
             Occurrence::Completed(request, candidates) => self.input.complete(&request, candidates),
             Occurrence::Tick => self.page.refresh(),
             Occurrence::Closed => return Err(End::NoTerminal),
-            Occurrence::Terminal(TerminalSignal::Resized)
-            | Occurrence::Turn(_)
-            | Occurrence::AgentTurn(_)
-            | Occurrence::Task(_) => {}
+            Occurrence::Arrival(arrival) => return B::receive(self, arrival),
+            Occurrence::Task(result) => self.on_task_result(result),
+            Occurrence::Terminal(TerminalSignal::Resized) => {}
         }
         Ok(())
     }
@@ -133,6 +103,11 @@ impl Chat<'_> {
         };
         self.actions.extend(actions);
         Ok(())
+    }
+
+    /// Whether the agent works on a turn.
+    pub(super) fn is_working(&self) -> bool {
+        self.backend.activity() != Activity::Idle
     }
 
     /// Prints a message of the command itself.
@@ -172,9 +147,7 @@ impl Chat<'_> {
         match signal {
             Signal::Interrupt => self.interrupt(),
             Signal::Terminate => {
-                if let Some(turn) = &self.turn {
-                    turn.control.interrupt();
-                }
+                self.backend.terminate();
                 Err(End::Stopped)
             }
         }
@@ -187,11 +160,4 @@ async fn next_input(keys: &mut Option<KeyReader>) -> (Instant, TerminalInput) {
         Some(keys) => keys.next().await,
         None => pending().await,
     }
-}
-
-/// Waits for the next event of the turn, once the writer accepts one. Without a turn it waits forever. Cancel-safe.
-async fn next_item(turn: &mut Option<Turn>, page: &Page) -> TurnItem {
-    let Some(turn) = turn else { return pending().await };
-    let Some(permit) = page.event_permit().await else { return pending().await };
-    TurnItem(turn.run.next().await.map(|event| (event, permit)))
 }

@@ -5,12 +5,13 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
+use super::backend::Backend;
 use super::state::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::signals::Signal;
 use crate::terminal::KeyReader;
 
-impl Chat<'_> {
+impl<B: Backend> Chat<'_, B> {
     /// Lets the person edit the text in an editor. The terminal belongs to the editor meanwhile.
     pub(super) async fn edit_externally(&mut self) -> Result<(), End> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());

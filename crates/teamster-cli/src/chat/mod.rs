@@ -1,60 +1,60 @@
 //! `teamster chat`: a conversation in a terminal.
 //!
-//! - [`event_loop`] handles keys, signals and the events of the running turn one by one; [`state`] is what they change.
+//! - [`start`] prepares the terminal, and restores it at the end.
+//! - [`event_loop`] handles keys, signals and the events of the agent one by one; [`state`] is what they change.
+//! - [`backend`] is where the events come from and where the input goes: [`local`] is a session of this process, `gateway`
+//!   a conversation of a gateway. Everything else is the same for both.
 //! - Keys change the input box ([`crate::input`]), which stays usable while the agent works. [`actions`] and [`commands`]
-//!   execute what it requests, [`turn`] sends prompts, [`answer`] reads answers to requests of the agent.
+//!   execute what it requests, [`requests`] and [`answer`] show requests of the agent and read the answers.
 //! - [`page`] writes the output and [`KeyReader`] reads the keys, each on its own thread. On a terminal that cannot move
 //!   its cursor, whole lines are read and nothing is redrawn.
 //!
 //! Invariants: the terminal settings are restored at the end; no typed text is lost; input that was typed before a request
-//! of the agent is shown does not answer it; when the conversation ends, for any reason, no process of it remains.
+//! of the agent is shown does not answer it; when a chat ends, for any reason, no process that it started remains.
 
 mod actions;
 mod answer;
+mod backend;
 mod command;
 mod commands;
 mod completion;
 mod event_loop;
+mod events;
 mod external_editor;
+#[cfg(feature = "serve")]
+mod gateway;
 mod git_diff;
 mod history;
+mod local;
 mod page;
-mod permissions;
 mod question;
 mod record;
 mod request;
-mod sessions;
+mod requests;
+mod start;
 mod state;
 mod status_line;
 mod suspension;
 mod terminal_signals;
-mod turn;
 mod usage_totals;
 
-use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 use teamster::Readiness;
-use tokio::task::JoinSet;
 
 use self::history::HistoryFile;
-use self::page::Page;
-use self::record::Record;
-use self::state::{Chat, End};
-use self::terminal_signals::TerminalSignals;
-use self::usage_totals::UsageTotals;
+use self::local::LocalSession;
+use self::start::Start;
 use crate::args::ChatArgs;
 use crate::exit;
-use crate::input::{History, Input, Keys};
+use crate::input::Keys;
 use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::{TICK, write_error};
-use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, report_usage_error};
+use crate::render::write_error;
+use crate::runtime::{self, report_usage_error};
 use crate::signals::Signals;
-use crate::terminal::{KeyReader, Terminal};
 use crate::usage::Journal;
 use crate::vendor;
 
@@ -63,6 +63,10 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let hint = "use teamster session from a program, or teamster run for one prompt";
         return report_usage_error(&"a chat needs a terminal for input and output".into(), Some(hint.into()));
+    }
+    #[cfg(feature = "serve")]
+    if let Some(conversation) = args.gateway.joined() {
+        return gateway::main(args, conversation);
     }
     // No timeout: a person may be away from the terminal.
     match plan::plan_session(args.conversation, Duration::ZERO, &mut SystemInputs) {
@@ -98,83 +102,6 @@ async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
-    let page = Page::start(&plan.agent, plan.tool_output)?;
-    let terminal = Terminal::enter(page.is_live())?;
-    let mut input = Input::new(keys, History::new(earlier));
-    if let Some(prompt) = prompt {
-        input.waiting.add(prompt);
-    }
-    let mut chat = Chat {
-        directory,
-        terminal: &terminal,
-        signals: &mut signals,
-        terminal_signals: TerminalSignals::catch()?,
-        keys: Some(KeyReader::start(page.is_live())?),
-        ticks: tokio::time::interval(TICK),
-        page,
-        session: Arc::new(session),
-        plan,
-        input,
-        history_file,
-        record: Record::default(),
-        totals: UsageTotals::default(),
-        journal,
-        model: None,
-        turn: None,
-        next_turns: VecDeque::new(),
-        actions: VecDeque::new(),
-        tasks: JoinSet::new(),
-        completions: JoinSet::new(),
-        notice: None,
-        last_key: None,
-        prompt_is_shown: false,
-        quit_is_announced: false,
-    };
-    chat.ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let end = chat.run().await;
-    let code = chat.finish(end).await;
-    drop(terminal);
-    Ok(code)
-}
-
-impl Chat<'_> {
-    /// Restores the terminal, prints how to resume, and ends the session. Returns the exit code.
-    async fn finish(mut self, end: End) -> u8 {
-        if end != End::NoTerminal {
-            // A terminal that is blocked must not delay the end.
-            _ = tokio::time::timeout(FINAL_OUTPUT_TIMEOUT, self.leave()).await;
-        }
-        self.terminal.restore();
-        let Chat { session, signals, plan, tasks, turn, next_turns, journal, .. } = self;
-        drop((tasks, next_turns, turn));
-        tokio::select! {
-            () = session.close() => {}
-            // The dropped session kills its processes.
-            _ = signals.next() => {}
-        }
-        drop(session);
-        journal.close().await;
-        plan.runtime.shutdown().await;
-        match end {
-            End::Quit => exit::SUCCESS,
-            End::Stopped => exit::INTERRUPTED,
-            End::NoTerminal => exit::NO_READER,
-        }
-    }
-
-    /// Leaves the terminal, and prints how to resume the conversation.
-    async fn leave(&mut self) -> Result<(), End> {
-        self.leave_terminal().await?;
-        self.page.finish();
-        let draft = Some(self.input.text().to_owned()).filter(|draft| !draft.trim().is_empty());
-        for prompt in self.input.waiting.take_all().into_iter().chain(draft) {
-            self.message(printable!("not sent: {}", Printable::prose(&prompt)));
-        }
-        if let Some(id) = self.session.id() {
-            let (agent, id) = (Printable::shell_word(&self.plan.agent), Printable::shell_word(id.as_str()));
-            self.message(printable!("to resume:\n  teamster chat --agent {} --resume {}", agent, id));
-        }
-        let flushed = self.page.flush();
-        self.wait_for_writer(flushed).await
-    }
+    let start = Start { directory: directory.clone(), files: directory, keys, prompt, tool_output: plan.tool_output };
+    start.run(LocalSession::new(plan, session, journal), &mut signals, (history_file, earlier)).await
 }

@@ -19,7 +19,7 @@ const WAITING_EVENTS: usize = 16;
 /// An item for the writer.
 #[derive(Debug)]
 enum Item {
-    Event(Instant, Box<Event>, OwnedSemaphorePermit),
+    Event(Instant, Box<Event>, Option<OwnedSemaphorePermit>),
     /// A message of the command itself.
     Message(Printable),
     /// A prompt without a line end, on a terminal without a live area.
@@ -81,7 +81,8 @@ impl Page {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
-    pub(super) fn event(&self, event: Event, permit: OwnedSemaphorePermit) {
+    /// Prints an event. It has no permit if the caller bounds the number of such events.
+    pub(super) fn event(&self, event: Event, permit: Option<OwnedSemaphorePermit>) {
         self.send(Item::Event(Instant::now(), Box::new(event), permit));
     }
 

@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
-use teamster::event::Event;
-use teamster::{Control, Run, SendError, Sent, Session};
-use tokio::sync::OwnedSemaphorePermit;
+use teamster::event::{PermissionRequest, Question, RequestId};
 use tokio::task::JoinSet;
 use tokio::time::Interval;
 
@@ -17,17 +14,15 @@ use super::record::Record;
 use super::terminal_signals::{TerminalSignal, TerminalSignals};
 use super::usage_totals::UsageTotals;
 use crate::input::{Action, CompletionRequest, Input};
-use crate::plan::SessionPlan;
 use crate::printable::Printable;
 use crate::signals::{Signal, Signals};
 use crate::terminal::Terminal;
 use crate::terminal::{KeyReader, TerminalInput};
-use crate::usage::Journal;
 
 /// The reason for the end of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The user quit.
+    /// The user quit, or the conversation cannot be continued.
     Quit,
     /// A signal arrived.
     Stopped,
@@ -36,9 +31,13 @@ pub(super) enum End {
 }
 
 /// A chat.
-pub(super) struct Chat<'a> {
-    /// The agent's working directory.
+pub(super) struct Chat<'a, B> {
+    /// Where the events come from, and where the input goes.
+    pub(super) backend: B,
+    /// The agent's working directory. Empty if it is not known.
     pub(super) directory: PathBuf,
+    /// The directory of the paths in commands.
+    pub(super) files: PathBuf,
     pub(super) terminal: &'a Terminal,
     pub(super) signals: &'a mut Signals,
     pub(super) terminal_signals: TerminalSignals,
@@ -46,20 +45,16 @@ pub(super) struct Chat<'a> {
     pub(super) keys: Option<KeyReader>,
     pub(super) ticks: Interval,
     pub(super) page: Page,
-    /// The agent and the settings of all turns.
-    pub(super) plan: SessionPlan,
-    pub(super) session: Arc<Session>,
     pub(super) input: Input,
     pub(super) history_file: HistoryFile,
     pub(super) record: Record,
     pub(super) totals: UsageTotals,
-    pub(super) journal: Journal,
     /// The model that the agent reported.
     pub(super) model: Option<Printable>,
-    /// The running turn.
-    pub(super) turn: Option<Turn>,
-    /// Turns that follow it: prompts that could not be sent into it.
-    pub(super) next_turns: VecDeque<(Option<String>, Run)>,
+    /// Requests of the agent that are not shown yet.
+    pub(super) requests: VecDeque<Request>,
+    /// The request that is shown.
+    pub(super) asking: Option<Asking>,
     /// Actions of the input box that are not executed yet.
     pub(super) actions: VecDeque<Action>,
     /// Tasks whose results precede the next prompt.
@@ -75,29 +70,33 @@ pub(super) struct Chat<'a> {
     pub(super) quit_is_announced: bool,
 }
 
-/// The running turn.
-#[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) prompt: Option<String>,
-    pub(super) run: Run,
-    pub(super) control: Control,
-    /// Whether it was stopped.
-    pub(super) is_interrupted: bool,
-    /// Whether it emitted an event.
-    pub(super) has_started: bool,
-    /// Whether it emitted its last event.
-    pub(super) has_ended: bool,
+/// A request of the agent.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    Permission(Box<PermissionRequest>),
+    Question(Box<Question>),
 }
 
-/// An event of the turn, with the permit to write it. `None` is the end of the turn.
-#[derive(Debug)]
-pub(super) struct TurnItem(pub(super) Option<(Event, OwnedSemaphorePermit)>);
+impl Request {
+    pub(super) fn id(&self) -> &RequestId {
+        match self {
+            Self::Permission(request) => &request.request_id,
+            Self::Question(question) => &question.request_id,
+        }
+    }
+}
+
+/// A request that is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    pub(super) id: RequestId,
+    /// Whether it needs no answer any more.
+    pub(super) is_closed: bool,
+}
 
 /// The result of a task.
 #[derive(Debug)]
 pub(super) enum TaskResult {
-    /// A prompt was sent into the running turn.
-    Sent(String, Result<Sent, SendError>),
     /// A command printed this.
     Message(Printable),
     /// The task panicked.
@@ -105,15 +104,14 @@ pub(super) enum TaskResult {
 }
 
 /// What the loop waits for.
-pub(super) enum Occurrence {
+pub(super) enum Occurrence<A> {
     Input(Instant, TerminalInput),
     /// Enter or Tab was not followed by text.
     Settled,
     Signal(Signal),
     Terminal(TerminalSignal),
-    Turn(TurnItem),
-    /// The agent starts a turn by itself.
-    AgentTurn(Run),
+    /// Something arrives from the agent.
+    Arrival(A),
     Task(TaskResult),
     Completed(CompletionRequest, Vec<String>),
     Tick,

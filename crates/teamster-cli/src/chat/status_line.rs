@@ -2,12 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::command::name_of;
+use super::backend::{Backend, Status};
 use super::state::Chat;
 use super::usage_totals::UsageParts;
 use crate::input::View;
 use crate::live_area::{Content, Size};
-use crate::path_text::home_relative;
 use crate::printable::Printable;
 
 const DIM: Style = Style::new().dimmed();
@@ -16,13 +15,14 @@ const NOTICE: Style = AnsiColor::Yellow.on_default();
 /// The smallest number of rows of the input box, if its text has as many.
 const MIN_ROWS: usize = 3;
 
-impl Chat<'_> {
+impl<B: Backend> Chat<'_, B> {
     /// Shows the input box and the status of the conversation. Without a live area, shows the prompt if a line is expected.
     pub(super) fn show(&mut self) {
         if self.page.is_live() {
             let content = self.content(Size::of_stdout());
             self.page.show_input(content);
-        } else if self.turn.is_none()
+        } else if self.backend.is_ready()
+            && !self.is_working()
             && !self.prompt_is_shown
             && self.input.deadline().is_none()
             && self.tasks.is_empty()
@@ -39,27 +39,21 @@ impl Chat<'_> {
         if let Some(notice) = &self.notice {
             lines.extend(notice.rows(width).into_iter().map(|row| row.styled(NOTICE)));
         }
+        lines.extend(self.backend.lines(width));
         lines.push(self.status().line(width).styled(DIM));
         Content { lines, cursor: Some(cursor) }
     }
 
-    fn status(&self) -> Status {
-        let chosen = self.plan.request.model.as_deref().map(Printable::exact);
+    fn status(&self) -> StatusLine {
+        let Status { model, permission, directory } = B::status(self);
         let UsageParts { context, tokens, cost } = self.totals.in_short();
-        Status([
-            Some(Printable::exact(&self.plan.agent)),
-            chosen.or_else(|| self.model.clone()),
-            Some(name_of(self.plan.request.permissions.mode).into()),
-            Some(home_relative(&self.directory)),
-            context,
-            tokens,
-            cost,
-        ])
+        let agent = Printable::exact(self.backend.agent());
+        StatusLine([Some(agent), model.or_else(|| self.model.clone()), permission, directory, context, tokens, cost])
     }
 }
 
 /// The status of a conversation: agent, model, permission mode, directory, context, tokens and cost, as far as they are known.
-struct Status([Option<Printable>; 7]);
+struct StatusLine([Option<Printable>; 7]);
 
 const MODEL: usize = 1;
 const DIRECTORY: usize = 3;
@@ -70,7 +64,7 @@ const DROPPED: [usize; 6] = [DIRECTORY, MODEL, 4, 2, 5, 6];
 /// The columns of a shortened model.
 const MODEL_COLUMNS: usize = 16;
 
-impl Status {
+impl StatusLine {
     /// Returns the line of at most this many columns. Directory and model are shortened first, then whole parts are dropped.
     fn line(mut self, width: usize) -> Printable {
         for index in [DIRECTORY, MODEL] {
@@ -124,7 +118,7 @@ mod tests {
         let line = |width| {
             let parts = ["claude", "claude-opus-4-8", "ask", "~/src/app", "context 12% of 200k", "70.1k in, 16.0k out"];
             let parts = parts.into_iter().chain(["$0.0142"]).map(|part| Some(Printable::from(part)));
-            let line = Status(parts.collect::<Vec<_>>().try_into().unwrap()).line(width);
+            let line = StatusLine(parts.collect::<Vec<_>>().try_into().unwrap()).line(width);
             assert!(line.columns() <= width, "{line:?}");
             line.as_str().to_owned()
         };

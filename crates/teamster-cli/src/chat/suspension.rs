@@ -2,10 +2,11 @@
 
 use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 
+use super::backend::Backend;
 use super::state::{Chat, End};
 use crate::terminal::has_job_control;
 
-impl Chat<'_> {
+impl<B: Backend> Chat<'_, B> {
     /// Suspends all commands of the shell's job. This command handles the signal too.
     pub(super) fn request_suspension(&mut self) {
         if !has_job_control() {

@@ -171,7 +171,7 @@ fn summary(request: &Request) -> Printable {
     let text = |name: &str| request.request.get(name).and_then(Value::as_str).unwrap_or_default();
     let what = if is_question(request) {
         let questions = request.request.get("questions").and_then(Value::as_array).into_iter().flatten();
-        let texts = questions.filter_map(|question| question.get("question").and_then(Value::as_str));
+        let texts = questions.filter_map(|question| question.get("text").and_then(Value::as_str));
         printable!("asks: {}", Printable::message(&texts.collect::<Vec<_>>().join(" ")))
     } else {
         let input = request.request.get("input").map(Value::to_string).unwrap_or_default();

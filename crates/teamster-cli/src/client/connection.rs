@@ -1,5 +1,6 @@
 //! Where the gateway is, its token, and calls of its API.
 
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -44,6 +45,13 @@ pub(crate) struct ServerArgs {
     pub(super) insecure: bool,
 }
 
+impl ServerArgs {
+    /// Returns the value of `--server`.
+    pub(crate) fn server_option(&self) -> Option<&str> {
+        self.server.as_deref()
+    }
+}
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
@@ -55,6 +63,8 @@ pub(crate) enum ClientError {
     NoTokenFor { server: String },
     #[error("cannot reach the gateway at {server}: {source}")]
     Unreachable { server: String, source: reqwest::Error },
+    #[error("the gateway has no conversation {id}")]
+    NoConversation { id: String },
     #[error("{detail}")]
     Refused { status: u16, code: String, detail: String },
     #[error("{server} does not answer like a gateway: {problem}; check --server")]
@@ -67,12 +77,16 @@ pub(crate) enum ClientError {
 
 impl ClientError {
     /// Returns what the user can do.
-    pub(super) fn hint(&self) -> Option<Printable> {
+    pub(crate) fn hint(&self) -> Option<Printable> {
         match self {
             Self::NoToken { .. } | Self::NoTokenFor { .. } => {
                 Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into())
             }
             Self::Unreachable { .. } => Some("start it: teamster serve; or name it with --server URL".into()),
+            Self::NoConversation { .. } => Some("teamster conversations lists the conversations".into()),
+            Self::Refused { status: 403, .. } => {
+                Some("use a token with the scope that is needed; docs/gateway.md lists the scopes".into())
+            }
             Self::Refused { status: 401, .. } => {
                 Some(printable!("set {} to a token of this gateway", variables::GATEWAY_TOKEN))
             }
@@ -81,7 +95,7 @@ impl ClientError {
     }
 
     /// Whether a later attempt may succeed.
-    pub(super) fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
             Self::Refused { status, .. } => *status >= 500 || *status == 429,
@@ -91,11 +105,18 @@ impl ClientError {
 }
 
 /// A gateway.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Connection {
     client: Client,
     server: Url,
     token: String,
+}
+
+impl fmt::Debug for Connection {
+    /// The token is secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Connection").field("server", &self.server.as_str()).finish_non_exhaustive()
+    }
 }
 
 /// A problem as the API returns it.
@@ -112,7 +133,7 @@ impl Connection {
     ///
     /// # Errors
     /// The URL is invalid, or there is no token.
-    pub(super) fn open(args: &ServerArgs) -> Result<Self, ClientError> {
+    pub(crate) fn open(args: &ServerArgs) -> Result<Self, ClientError> {
         let set = |name: &str| SystemInputs.variable(name).filter(|value| !value.trim().is_empty());
         let server = args.server.clone().or_else(|| set("TEAMSTER_SERVER")).unwrap_or_else(|| SERVER.to_owned());
         let invalid = |problem: String| ClientError::Usage(format!("invalid URL of a gateway {server:?}: {problem}"));

@@ -25,17 +25,17 @@ const LAST_DELAY: Duration = Duration::from_secs(10);
 
 /// An event of a log.
 #[derive(Debug)]
-pub(super) struct LogEvent {
-    pub(super) seq: u64,
-    pub(super) turn: Option<String>,
-    pub(super) event: LogBody,
+pub(crate) struct LogEvent {
+    pub(crate) seq: u64,
+    pub(crate) turn: Option<String>,
+    pub(crate) event: LogBody,
     /// The whole object.
-    pub(super) json: Box<RawValue>,
+    pub(crate) json: Box<RawValue>,
 }
 
 /// What happened.
 #[derive(Debug)]
-pub(super) enum LogBody {
+pub(crate) enum LogBody {
     /// In the gateway.
     Gateway(GatewayEvent),
     /// In the agent.
@@ -60,11 +60,31 @@ struct End {
 
 type Frames = Pin<Box<dyn Stream<Item = Result<sse_stream::Sse, sse_stream::Error>> + Send>>;
 
+/// What a stream of events returns.
+#[derive(Debug)]
+pub(crate) enum Change {
+    Event(Box<LogEvent>),
+    /// The gateway cannot be reached. The connection is opened again after a pause.
+    Lost(ClientError),
+    /// The gateway is reached again.
+    Connected,
+}
+
+/// How long a lost gateway is called again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReconnectLimit {
+    /// Two minutes.
+    Limited,
+    /// Until the caller gives up.
+    Unlimited,
+}
+
 /// The events of a conversation after a number.
-pub(super) struct Events<'a> {
-    connection: &'a Connection,
+pub(super) struct Events {
+    connection: Connection,
     conversation: String,
     last: u64,
+    reconnect: ReconnectLimit,
     frames: Option<Frames>,
     delay: Duration,
     /// When the gateway was lost.
@@ -73,10 +93,22 @@ pub(super) struct Events<'a> {
     was_empty: bool,
 }
 
-impl<'a> Events<'a> {
-    pub(super) fn new(connection: &'a Connection, conversation: &str, after: u64) -> Self {
-        let conversation = conversation.to_owned();
-        Self { connection, conversation, last: after, frames: None, delay: FIRST_DELAY, lost: None, was_empty: false }
+impl Events {
+    pub(super) fn new(connection: &Connection, conversation: &str, after: u64) -> Self {
+        Self {
+            connection: connection.clone(),
+            conversation: conversation.to_owned(),
+            last: after,
+            reconnect: ReconnectLimit::Limited,
+            frames: None,
+            delay: FIRST_DELAY,
+            lost: None,
+            was_empty: false,
+        }
+    }
+
+    pub(super) fn with_reconnect(self, reconnect: ReconnectLimit) -> Self {
+        Self { reconnect, ..self }
     }
 
     /// Returns the number of the last event.
@@ -90,8 +122,22 @@ impl<'a> Events<'a> {
     /// The gateway refuses the stream, or cannot be reached for two minutes.
     pub(super) async fn next(&mut self) -> Result<LogEvent, ClientError> {
         loop {
+            if let Change::Event(event) = self.next_change().await? {
+                return Ok(*event);
+            }
+        }
+    }
+
+    /// Returns the next event, or a change of the connection. Cancel-safe, but a cancelled pause starts again.
+    ///
+    /// # Errors
+    /// The gateway refuses the stream, or cannot be reached until its time limit.
+    pub(super) async fn next_change(&mut self) -> Result<Change, ClientError> {
+        loop {
             let Some(frames) = &mut self.frames else {
-                self.connect().await?;
+                if let Some(change) = self.connect().await? {
+                    return Ok(change);
+                }
                 continue;
             };
             let Ok(Some(Ok(frame))) = timeout(SILENCE, frames.next()).await else {
@@ -109,31 +155,34 @@ impl<'a> Events<'a> {
             if let Some(event) = parse(&data).filter(|event| event.seq > self.last) {
                 self.last = event.seq;
                 self.was_empty = false;
-                return Ok(event);
+                return Ok(Change::Event(Box::new(event)));
             }
         }
     }
 
-    /// Opens the stream. After a failure that may pass, it waits and returns.
-    async fn connect(&mut self) -> Result<(), ClientError> {
+    /// Opens the stream. After a failure that may pass, the next call waits before it tries again.
+    async fn connect(&mut self) -> Result<Option<Change>, ClientError> {
+        if self.lost.is_some() {
+            sleep(self.delay).await;
+            self.delay = (self.delay * 2).min(LAST_DELAY);
+        }
         let path = format!("v1/conversations/{}/events?after={}", self.conversation, self.last);
         match self.connection.stream(&path, Some(self.last).filter(|last| *last > 0)).await {
             Ok(response) => {
                 self.frames = Some(Box::pin(SseStream::from_bytes_stream(response.bytes_stream())));
-                (self.lost, self.delay) = (None, FIRST_DELAY);
+                self.delay = FIRST_DELAY;
                 if std::mem::replace(&mut self.was_empty, true) {
                     sleep(FIRST_DELAY).await;
                 }
-                Ok(())
+                Ok(self.lost.take().map(|_| Change::Connected))
             }
             Err(error) if error.is_transient() => {
+                let is_first = self.lost.is_none();
                 let lost = *self.lost.get_or_insert_with(Instant::now);
-                if lost.elapsed() > RECONNECT_TIMEOUT {
+                if self.reconnect == ReconnectLimit::Limited && lost.elapsed() > RECONNECT_TIMEOUT {
                     return Err(error);
                 }
-                sleep(self.delay).await;
-                self.delay = (self.delay * 2).min(LAST_DELAY);
-                Ok(())
+                Ok(is_first.then_some(Change::Lost(error)))
             }
             Err(error) => Err(error),
         }
@@ -158,6 +207,12 @@ fn parse(data: &str) -> Option<LogEvent> {
         Err(_) => LogBody::Agent(serde_json::from_str(data).ok()?),
     };
     Some(LogEvent { seq, turn: turn_id, event, json })
+}
+
+/// Reads an event, for tests of its users.
+#[cfg(test)]
+pub(crate) fn read_event(data: &str) -> Option<LogEvent> {
+    parse(data)
 }
 
 #[cfg(test)]

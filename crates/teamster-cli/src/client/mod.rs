@@ -1,24 +1,34 @@
 //! The shell clients of a gateway's API.
 //!
-//! - [`connection`]: where the gateway is, its token, and calls of its API.
-//! - [`events`]: the events of a conversation, with reconnection.
-//! - [`turn`]: shows the events of one turn as `run` does.
-//! - [`mod@send`], [`mod@conversations`], [`mod@tail`], [`mod@approve`]: the commands.
+//! - [`connection`]: where the gateway is, its token, and how its API is called; [`calls`]: the calls.
+//! - [`events`]: the events of a conversation, with reconnection; [`follower`]: a task that reads them.
+//! - [`turn`]: shows the events of one turn as `run` does; [`wording`]: the gateway's own events as text.
+//! - [`mod@send`], [`mod@conversations`], [`mod@tail`], [`mod@approve`]: the commands. `teamster chat` is in
+//!   [`crate::chat`].
 
 mod approve;
+mod calls;
 mod connection;
 mod conversations;
 mod events;
+mod follower;
 mod send;
 mod tail;
 mod turn;
+mod wording;
 
 pub(crate) use approve::ApproveArgs;
 pub(crate) use conversations::ConversationsArgs;
 pub(crate) use send::SendArgs;
 pub(crate) use tail::TailArgs;
 
-use connection::{ClientError, Connection, ServerArgs};
+pub(crate) use calls::{Accepted, Conversation, MessageMode, NewConversation, RequestAnswer, directory_of};
+pub(crate) use connection::{ClientError, Connection, ServerArgs};
+#[cfg(test)]
+pub(crate) use events::read_event;
+pub(crate) use events::{Change, LogBody, LogEvent};
+pub(crate) use follower::Follower;
+pub(crate) use wording::describe;
 
 use crate::exit;
 use crate::printable::Printable;
@@ -56,7 +66,7 @@ fn with_connection(server: ServerArgs, command: impl AsyncFnOnce(&Connection) ->
 }
 
 /// Prints an error. Returns the exit code.
-fn report(error: &ClientError) -> u8 {
+pub(crate) fn report(error: &ClientError) -> u8 {
     if let ClientError::Output(source) = error
         && source.kind() == std::io::ErrorKind::BrokenPipe
     {

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueHint;
-use reqwest::Method;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::sleep;
+use serde_json::json;
 use uuid::Uuid;
 
+use super::calls::{Accepted, MessageMode, NewConversation, directory_of};
 use super::connection::{ClientError, Connection, ServerArgs};
 use super::events::Events;
 use super::turn::TurnDisplay;
@@ -75,24 +73,8 @@ Examples:
   teamster send --conversation ID 'And now the docs'
   git diff | teamster send --output json -";
 
-/// The number of times that a message is sent until the gateway confirms it. The idempotency key prevents a second
-/// turn.
-const ATTEMPTS: u32 = 5;
-
-#[derive(Deserialize)]
-struct Created {
-    id: String,
-    agent: String,
-}
-
-/// An accepted message.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Accepted {
-    message_id: String,
-    turn_id: String,
-    seq: u64,
-}
+/// How long the acceptance of a message is requested. The key makes repetitions safe.
+const SEND_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub(super) async fn run(args: SendArgs, connection: &Connection) -> Result<u8, ClientError> {
     let text = match args.text.as_deref() {
@@ -103,11 +85,12 @@ pub(super) async fn run(args: SendArgs, connection: &Connection) -> Result<u8, C
         return Err(ClientError::Usage("the message is empty".to_owned()));
     }
     let conversation = match args.conversation {
-        Some(id) => connection.get::<Created>(&format!("v1/conversations/{id}")).await?,
-        None => create(&args, connection).await?,
+        Some(id) => connection.conversation(&id.to_string()).await?,
+        None => connection.create_conversation(&new_conversation(&args)?).await?,
     };
-    let mode = if args.steer { "steer" } else { "queue" };
-    let accepted = accept(connection, &conversation.id, &json!({ "text": text, "mode": mode })).await?;
+    let mode = if args.steer { MessageMode::Steer } else { MessageMode::Queue };
+    let key = Uuid::new_v4().to_string();
+    let accepted = connection.send_message(&conversation.id, (&text, mode), &key, SEND_TIMEOUT).await?;
     if args.no_wait {
         return ids(&conversation.id, &accepted, args.output);
     }
@@ -124,48 +107,13 @@ fn read_stdin() -> Result<String, ClientError> {
     String::from_utf8(bytes).map_err(|_| ClientError::Usage("standard input is not UTF-8".to_owned()))
 }
 
-async fn create(args: &SendArgs, connection: &Connection) -> Result<Created, ClientError> {
-    let permission = args.permission.map(|permission| match permission {
-        Permission::ReadOnly => "read-only",
-        Permission::Ask => "ask",
-        Permission::Edit => "edit",
-        Permission::Full => "full",
-    });
-    let directory = match &args.directory {
-        None => None,
-        Some(directory) => Some(directory.canonicalize().map_err(|error| {
-            ClientError::Usage(format!("cannot use the directory {}: {error}", directory.to_string_lossy()))
-        })?),
-    };
-    let mut body = json!({});
-    let fields = [
-        ("agent", args.agent.clone()),
-        ("model", args.model.clone()),
-        ("permission", permission.map(str::to_owned)),
-        ("directory", directory.map(|directory| directory.to_string_lossy().into_owned())),
-    ];
-    for (name, value) in fields {
-        if let (Some(value), Value::Object(object)) = (value, &mut body) {
-            object.insert(name.to_owned(), value.into());
-        }
-    }
-    connection.call(Method::POST, "v1/conversations", Some(&body), None).await
-}
-
-/// Sends a message until the gateway has confirmed it. The idempotency key prevents a second turn.
-async fn accept(connection: &Connection, conversation: &str, body: &Value) -> Result<Accepted, ClientError> {
-    let path = format!("v1/conversations/{conversation}/messages");
-    let key = Uuid::new_v4().to_string();
-    let mut attempt = 1;
-    loop {
-        match connection.call(Method::POST, &path, Some(body), Some(&key)).await {
-            Err(error) if error.is_transient() && attempt < ATTEMPTS => {
-                sleep(Duration::from_millis(500) * 2_u32.pow(attempt - 1)).await;
-                attempt += 1;
-            }
-            other => return other,
-        }
-    }
+fn new_conversation(args: &SendArgs) -> Result<NewConversation, ClientError> {
+    Ok(NewConversation {
+        agent: args.agent.clone(),
+        model: args.model.clone(),
+        permission: args.permission.map(Permission::name),
+        directory: args.directory.as_deref().map(directory_of).transpose()?,
+    })
 }
 
 fn ids(conversation: &str, accepted: &Accepted, output: Format) -> Result<u8, ClientError> {

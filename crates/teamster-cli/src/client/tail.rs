@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
-use serde::Deserialize;
-use teamster_gateway::event::{GatewayEvent, TurnEnd};
 use uuid::Uuid;
 
+use super::calls::Conversation;
 use super::connection::{ClientError, Connection, ServerArgs};
 use super::events::{Events, LogBody, LogEvent};
 use super::turn::write_line;
+use super::wording;
 use crate::exit;
-use crate::printable::{Printable, printable};
 use crate::render::Output;
 
 /// Follow a conversation of a gateway
@@ -46,16 +45,8 @@ enum TailFormat {
     Ndjson,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Conversation {
-    agent: String,
-    last_seq: u64,
-}
-
 pub(super) async fn run(args: TailArgs, connection: &Connection) -> Result<u8, ClientError> {
-    let path = format!("v1/conversations/{}", args.conversation);
-    let Conversation { agent, last_seq } = connection.get(&path).await?;
+    let Conversation { agent, last_seq, .. } = connection.conversation(&args.conversation.to_string()).await?;
     let mut events = Events::new(connection, &args.conversation.to_string(), args.after);
     let mut output = Output::of_chat(&agent, None);
     while !args.no_follow || events.last() < last_seq {
@@ -73,48 +64,10 @@ pub(super) async fn run(args: TailArgs, connection: &Connection) -> Result<u8, C
 fn show(event: LogEvent, output: &mut Output) -> std::io::Result<()> {
     let text = match event.event {
         LogBody::Agent(event) => return output.event(&event, Instant::now()),
-        LogBody::Gateway(event) => match text(event) {
+        LogBody::Gateway(event) => match wording::describe(event) {
             Some(text) => text,
             None => return Ok(()),
         },
     };
     output.message(&text)
-}
-
-fn text(event: GatewayEvent) -> Option<Printable> {
-    Some(match event {
-        GatewayEvent::TurnQueued { author, text, attachments, .. } => {
-            let text = Printable::join(Printable::prose(&text).lines(), "\n> ");
-            let files = attachments.iter().map(|name| printable!("\n> [{}]", Printable::exact(name)));
-            printable!("> {}: {}{}", Printable::exact(&author), text, Printable::join(files, ""))
-        }
-        GatewayEvent::TurnEdited { text } => printable!("> changed to: {}", Printable::message(&text)),
-        GatewayEvent::TurnRetrying { attempt, delay_ms, code } => {
-            printable!(
-                "[attempt {} failed ({}); the next one starts in {} s]",
-                attempt,
-                Printable::exact(&code),
-                delay_ms.div_ceil(1000)
-            )
-        }
-        GatewayEvent::TurnPaused { until } => printable!("[paused until {}]", Printable::exact(&until)),
-        GatewayEvent::TurnResumed => "[the pause has ended]".into(),
-        GatewayEvent::TurnFinished { state: TurnEnd::Done, .. } => return None,
-        GatewayEvent::TurnFinished { state: TurnEnd::Aborted, .. } => "[aborted]".into(),
-        GatewayEvent::TurnFinished { error_code, error, .. } => {
-            let reason = error.or(error_code).unwrap_or_else(|| "without a reason".to_owned());
-            printable!("[failed: {}]", Printable::message(&reason))
-        }
-        GatewayEvent::PermissionAnswered { decision, by, .. } => {
-            let by = by.map_or_else(Printable::default, |by| printable!(" by {}", Printable::exact(&by)));
-            printable!("[permission: {}{}]", Printable::exact(&decision), by)
-        }
-        GatewayEvent::SessionReset { reason } => printable!("[new agent session: {}]", Printable::message(&reason)),
-        GatewayEvent::DeliveryFailed { reason, .. } => printable!("[delivery failed: {}]", Printable::message(&reason)),
-        GatewayEvent::ScheduleSkipped { at, .. } => printable!("[schedule skipped: {}]", Printable::exact(&at)),
-        GatewayEvent::HookFailed { hook, reason } => {
-            printable!("[the hook {} failed: {}]", Printable::exact(&hook), Printable::message(&reason))
-        }
-        _ => return None,
-    })
 }

@@ -1,9 +1,8 @@
 //! Shows the events of one turn in the formats of `run`.
 
 use std::io::{self, Write as _};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use reqwest::Method;
 use serde_json::value::RawValue;
 use teamster::Event;
 use teamster_gateway::event::{GatewayEvent, TurnEnd};
@@ -36,7 +35,7 @@ impl TurnDisplay {
     /// Shows events until the end of the turn. Returns the exit code.
     ///
     /// The first Ctrl-C aborts the turn, the second ends the command.
-    pub(super) async fn show(mut self, events: &mut Events<'_>, connection: &Connection) -> Result<u8, ClientError> {
+    pub(super) async fn show(mut self, events: &mut Events, connection: &Connection) -> Result<u8, ClientError> {
         let mut signals = Signals::catch().map_err(ClientError::Signals)?;
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -57,9 +56,8 @@ impl TurnDisplay {
                     }
                     is_aborted = true;
                     self.output.notice(&STOPPING_NOTICE.into()).map_err(ClientError::Output)?;
-                    let path = format!("v1/turns/{}/abort", self.turn);
                     // A turn that has ended meanwhile cannot be aborted; its end is in the log.
-                    _ = connection.call::<serde::de::IgnoredAny>(Method::POST, &path, None, None).await;
+                    _ = connection.abort_turn(&self.turn, Duration::ZERO).await;
                 }
             }
         }

@@ -124,9 +124,14 @@ pub(crate) fn settings(definition: &clap::Command) -> Vec<Setting> {
     settings
 }
 
+/// The options that select a gateway and its conversation. They are no settings of a run.
+pub(super) const OF_GATEWAY: [&str; 4] = ["gateway_conversation", "server", "data_dir", "insecure"];
+
 /// Whether the argument is an option that sets something; the hidden ones are the negations of switches.
 fn is_setting(arg: &Arg) -> bool {
-    !arg.is_hide_set() && !matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
+    !OF_GATEWAY.contains(&arg.get_id().as_str())
+        && !arg.is_hide_set()
+        && !matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
 }
 
 fn setting(arg: &Arg, long: &str, command: &'static str) -> Setting {

@@ -1,5 +1,6 @@
 //! `teamster serve` and the shell clients of its API, with a fake agent.
 
+mod joined_chat;
 mod lacks;
 mod secrets;
 #[cfg(feature = "telegram")]
@@ -59,7 +60,16 @@ impl Home {
     }
 
     fn serve(&self) -> Gateway<'_> {
-        let mut running = Running::start(&mut self.command(&["serve"]));
+        self.serve_with(&["serve"])
+    }
+
+    /// Starts a gateway at this address.
+    fn serve_at(&self, address: &str) -> Gateway<'_> {
+        self.serve_with(&["serve", "--listen", address])
+    }
+
+    fn serve_with(&self, args: &[&str]) -> Gateway<'_> {
+        let mut running = Running::start(&mut self.command(args));
         let text = running.out_until("try it:");
         let url = text.lines().next().unwrap().to_owned();
         assert!(url.starts_with("http://127.0.0.1:"), "the first line is the URL: {text}");
@@ -89,6 +99,13 @@ impl Gateway<'_> {
         let list = self.client(&["conversations", "--json"]);
         let list: serde_json::Value = serde_json::from_str(&list.out).unwrap();
         list["items"][0]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Kills it. Returns its URL.
+    fn kill(mut self) -> String {
+        self.running.signal(rustix::process::Signal::KILL);
+        assert_eq!(self.running.wait_for_exit(), None);
+        self.url
     }
 
     /// Stops it with SIGTERM.

@@ -120,7 +120,7 @@ impl Changes {
     }
 
     /// Formats each path and its change.
-    pub(super) fn lines(&self, directory: &Path, width: usize) -> Vec<Printable> {
+    pub(super) fn lines(&self, directory: Option<&Path>, width: usize) -> Vec<Printable> {
         match self {
             Self::Codex { files, diff } => {
                 let mut lines: Vec<_> = files
@@ -157,16 +157,16 @@ impl Changes {
     }
 }
 
-/// Formats a path, with the file that it leads to by links.
-pub(super) fn file_lines(head: Printable, path: &str, directory: &Path, width: usize) -> Vec<Printable> {
+/// Formats a path, with the file that it leads to by links if the working directory is on this machine.
+pub(super) fn file_lines(head: Printable, path: &str, directory: Option<&Path>, width: usize) -> Vec<Printable> {
     let mut lines = folded(head, path, width);
-    let real = location::of_path(path, directory).1;
+    let real = directory.and_then(|directory| location::of_path(path, directory).1);
     let real = real.map(|real| folded("    link to: ".into(), &real.to_string_lossy(), width));
     lines.extend(real.unwrap_or_default());
     lines
 }
 
-fn path_lines(path: &str, kind: Option<Kind>, directory: &Path, width: usize) -> Vec<Printable> {
+fn path_lines(path: &str, kind: Option<Kind>, directory: Option<&Path>, width: usize) -> Vec<Printable> {
     // The kind precedes the path, so that no path can imitate it.
     let head = match kind {
         Some(Kind::Add) => printable!("    new file: "),

@@ -46,12 +46,24 @@ const PATCH: &[&str] = &["diff", "patch"];
 pub(super) struct Prompt<'a> {
     pub(super) agent: &'a str,
     pub(super) request: &'a PermissionRequest,
-    /// The agent's working directory.
-    pub(super) directory: &'a Path,
-    /// The rule that "always" adds; `None` if only this call can be allowed.
-    pub(super) rule: Option<&'a str>,
+    /// The agent's working directory, if its files are on this machine.
+    pub(super) directory: Option<&'a Path>,
+    /// What "always" allows; `None` if only this call can be allowed.
+    pub(super) always: Option<&'a Always>,
+    /// Whether others can answer, so that the person can skip the request.
+    pub(super) can_skip: bool,
     /// The number of rows of the terminal.
     pub(super) rows: usize,
+}
+
+/// What "always" allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Always {
+    /// The calls of this rule.
+    Rule(String),
+    /// What the agent's option with this name covers.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a gateway passes the agent's own options"))]
+    Option(String),
 }
 
 /// A formatted permission request.
@@ -71,6 +83,8 @@ pub(super) enum Reply {
     Deny {
         reason: Option<String>,
     },
+    /// Leaves the request open.
+    Skip,
     /// Shows the complete call, and asks again.
     ShowAll,
     /// The answer was invalid; shows this message, and asks again.
@@ -89,7 +103,7 @@ impl Prompt<'_> {
             let characters = |line: &Printable| line.without_styles().as_str().trim_start().chars().count();
             printable!("{} more lines, {} characters", rest.len(), rest.iter().map(characters).sum::<usize>())
         });
-        let title = title::title(self.agent, self.request, self.directory, &self.location());
+        let title = title::title(self.agent, self.request, self.directory.unwrap_or(Path::new("")), &self.location());
         let title = wrapped(&title, width).into_iter().map(|line| line.styled(TITLE));
         let note =
             hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden).styled(TITLE));
@@ -101,15 +115,16 @@ impl Prompt<'_> {
     /// Returns where the call has its effect, as far as its fields show.
     fn location(&self) -> Location {
         let Some(mut fields) = Fields::of(self.request.input.as_str()) else { return Location::Unknown };
+        let Some(directory) = self.directory else { return Location::Unknown };
         let is_command = matches!(self.request.kind, Some(ToolKind::Execute));
         let names = if is_command { DIRECTORY } else { PATH };
         match (is_command, fields.take_text(names)) {
-            (true, Some(path)) => location::of_directory(&path, self.directory),
+            (true, Some(path)) => location::of_directory(&path, directory),
             (true, None) if fields.has(DIRECTORY) => Location::Unknown,
             (true, None) => Location::Inside,
-            (false, Some(path)) => location::of_path(&path, self.directory).0,
+            (false, Some(path)) => location::of_path(&path, directory).0,
             (false, None) => {
-                Changes::take(&mut fields).map_or(Location::Unknown, |changes| changes.location(self.directory))
+                Changes::take(&mut fields).map_or(Location::Unknown, |changes| changes.location(directory))
             }
         }
     }
@@ -161,10 +176,19 @@ impl Prompt<'_> {
         let key =
             |name: &'static str, effect: Printable| printable!("  {} {}", Printable::from(name).styled(KEY), effect);
         let mut keys = vec![key("[y]", "yes, this time".into())];
-        if let Some(rule) = self.rule {
-            keys.push(key("[a]", printable!("always allow {} in this session", self.scope(rule))));
+        match self.always {
+            Some(Always::Rule(rule)) => {
+                keys.push(key("[a]", printable!("always allow {} in this session", self.scope(rule))));
+            }
+            Some(Always::Option(name)) => {
+                keys.push(key("[a]", printable!("the agent's option {}, for its session", quoted(name))));
+            }
+            None => {}
         }
         keys.push(key("[n]", "no; n WHY also tells the agent why".into()));
+        if self.can_skip {
+            keys.push(key("[s]", "skip: leave it to others".into()));
+        }
         keys.extend(hidden.map(|hidden| key("[v]", printable!("show {}", hidden))));
         keys
     }
@@ -192,9 +216,10 @@ impl Prompt<'_> {
         let reason = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
         match (word.to_lowercase().as_str(), reason) {
             ("y" | "yes", None) => Reply::Allow,
-            ("a" | "always", None) if self.rule.is_some() => Reply::AllowAlways,
+            ("a" | "always", None) if self.always.is_some() => Reply::AllowAlways,
             ("n" | "no", reason) => Reply::Deny { reason },
             ("v", None) => Reply::ShowAll,
+            ("s" | "skip", None) if self.can_skip => Reply::Skip,
             ("a" | "always", None) => Reply::Invalid(
                 "no rule covers only calls like this one, so it can be allowed only this time: y or n".into(),
             ),
@@ -205,7 +230,7 @@ impl Prompt<'_> {
 
     /// Names the possible answers.
     fn choices(&self) -> Printable {
-        let always = if self.rule.is_some() { "a to allow calls like it, " } else { "" };
+        let always = if self.always.is_some() { "a to allow calls like it, " } else { "" };
         printable!("type y to allow this call, {}n to deny it", always)
     }
 }

@@ -13,8 +13,12 @@ fn bash(command: &str) -> PermissionRequest {
     request(ToolKind::Execute, "Bash", json!({ "command": command }))
 }
 
-fn prompt<'a>(request: &'a PermissionRequest, rule: Option<&'a str>) -> Prompt<'a> {
-    Prompt { agent: "claude", request, directory: Path::new("/project"), rule, rows: 36 }
+fn prompt<'a>(request: &'a PermissionRequest, always: Option<&'a Always>) -> Prompt<'a> {
+    Prompt { agent: "claude", request, directory: Some(Path::new("/project")), always, can_skip: false, rows: 36 }
+}
+
+fn rule(text: &str) -> Always {
+    Always::Rule(text.to_owned())
 }
 
 /// Returns the text of a request without styles.
@@ -38,7 +42,8 @@ fn details(request: &PermissionRequest) -> String {
 #[test]
 fn only_an_explicit_yes_allows() {
     let request = bash("npm install x");
-    let (once, always) = (prompt(&request, None), prompt(&request, Some("Bash(npm install:*)")));
+    let npm = rule("Bash(npm install:*)");
+    let (once, always) = (prompt(&request, None), prompt(&request, Some(&npm)));
     let denied = |reason: Option<&str>| Reply::Deny { reason: reason.map(str::to_owned) };
     for (line, expected) in [
         ("y", Reply::Allow),
@@ -53,6 +58,9 @@ fn only_an_explicit_yes_allows() {
         assert!(matches!(once.answer(line), Reply::Invalid(_)), "{line}");
     }
     assert_eq!(always.answer("a"), Reply::AllowAlways);
+    assert!(matches!(once.answer("s"), Reply::Invalid(_)), "a person alone cannot skip a request");
+    let shared = Prompt { can_skip: true, ..prompt(&request, None) };
+    assert_eq!(shared.answer("s"), Reply::Skip);
     let Reply::Invalid(why) = once.answer("maybe\u{1b}") else { panic!() };
     assert_eq!(why.as_str(), "\"maybe\\u001b\" is no answer: type y to allow this call, n to deny it");
 }
@@ -61,7 +69,7 @@ fn only_an_explicit_yes_allows() {
 fn a_command_is_shown_with_what_each_key_does() {
     let mut asked = bash("npm install left-pad");
     asked.input = json!({"command": "npm install left-pad", "description": "Installs it"}).into();
-    let shown = prompt(&asked, Some("Bash(npm install:*)")).format(false, 80).text;
+    let shown = prompt(&asked, Some(&rule("Bash(npm install:*)"))).format(false, 80).text;
     insta::assert_snapshot!(shown.without_styles().as_str(), @r"
     Allow claude to run this command in /project?
         $ npm install left-pad
@@ -194,7 +202,7 @@ fn a_title_names_another_place_and_the_directory_of_a_command_follows_it() {
 fn a_long_name_and_a_long_rule_cannot_imitate_a_line_of_the_prompt() {
     let name = format!("{}  [y] yes, this time", "x".repeat(80 - "Allow claude to use the tool \"".len()));
     let asked = request(ToolKind::Other("x".into()), &name, json!({}));
-    let rule = format!("Bash({}  [n] no)", "x".repeat(80 - "  [a] always allow exactly `".len()));
+    let rule = rule(&format!("Bash({}  [n] no)", "x".repeat(80 - "  [a] always allow exactly `".len())));
     let shown = prompt(&asked, Some(&rule)).format(false, 80).text;
     let shown = shown.without_styles();
     let forged = |line: &str| line.starts_with("  [y]") || line.starts_with("  [n]");
@@ -275,4 +283,21 @@ fn changes_with_unknown_members_are_shown_as_json() {
     let diff = json!({"type": "diff", "path": "a", "oldText": null, "newText": "b"});
     let shown = details(&request(ToolKind::Edit, "replace", json!({"diffs": [diff], "paths": ["a", "c"]})));
     assert!(shown.contains("paths: ⟦JSON⟧ [\"a\",\"c\"]"), "{shown}");
+}
+
+#[test]
+fn files_of_another_machine_are_not_looked_up_here() {
+    let asked = request(ToolKind::Edit, "Write", json!({"file_path": "/etc/../a", "content": "x"}));
+    let prompt = Prompt { directory: None, ..prompt(&asked, None) };
+    let shown = prompt.format(true, 80).text.without_styles();
+    assert!(shown.as_str().starts_with("Allow claude to change files?\n"), "{shown}");
+    assert!(!shown.as_str().contains("link to"), "{shown}");
+}
+
+#[test]
+fn an_option_of_the_agent_is_quoted_beside_its_key() {
+    let asked = bash("ls");
+    let option = Always::Option("Yes\n  [y] always".to_owned());
+    let shown = prompt(&asked, Some(&option)).format(true, 80).text.without_styles();
+    assert!(shown.as_str().contains(r#"[a] the agent's option "Yes\n  [y] always", for its session"#), "{shown}");
 }

@@ -5,7 +5,8 @@ use teamster::request::Conversation;
 use teamster::sessions::{SessionList, SessionQuery, StoredSession};
 use teamster::{Registry, Runtime};
 
-use super::state::{Chat, End, TaskResult};
+use super::LocalSession;
+use crate::chat::state::{Chat, End, TaskResult};
 use crate::option_names;
 use crate::plan::UsageError;
 use crate::printable::{Printable, printable};
@@ -17,10 +18,10 @@ const MAX_LISTED: usize = 20;
 
 const COMMANDS: Commands = Commands { all: "/sessions all", older: "teamster sessions --limit 0" };
 
-impl Chat<'_> {
+impl Chat<'_, LocalSession> {
     /// Lists the sessions of the working directory, or of all directories.
     pub(super) fn list_sessions(&mut self, all: bool) {
-        let registry = self.plan.runtime.registry().clone();
+        let registry = self.backend.plan.runtime.registry().clone();
         let mut query = SessionQuery::default();
         query.directory = (!all).then(|| self.directory.clone());
         query.limit = Some(MAX_LISTED);
@@ -35,9 +36,9 @@ impl Chat<'_> {
 
     /// Resumes the session with this id, or with this start of an id.
     pub(super) async fn resume(&mut self, typed: String) -> Result<(), End> {
-        let mut stores = Stores(self.plan.runtime.registry().clone());
+        let mut stores = Stores(self.backend.plan.runtime.registry().clone());
         let mut conversation = Conversation::Resume(typed.into());
-        let (agent, directory) = (self.plan.agent.clone(), self.directory.clone());
+        let (agent, directory) = (self.backend.plan.agent.clone(), self.directory.clone());
         let found = tokio::task::block_in_place(|| {
             sessions::resolve(&mut conversation, &agent, &directory, &mut stores).map_err(UsageError::from)
         });
