@@ -16,6 +16,9 @@ pub(crate) const WITHOUT_PYTHON: &str = "TEAMSTER_WITHOUT_PYTHON";
 /// The environment with the official OpenAI client.
 pub(crate) const OPENAI: &str = "openai";
 
+/// The environment with the Telegram client.
+pub(crate) const TELEGRAM: &str = "python-telegram-bot";
+
 /// The environment with Schemathesis.
 pub(crate) const SCHEMATHESIS: &str = "schemathesis";
 
@@ -31,8 +34,10 @@ pub(crate) fn sources() -> PathBuf {
 
 /// Installs what the tests need.
 pub(crate) fn install_for_tests() -> Result<()> {
-    let folder = environment(OPENAI)?;
-    println!("{} has the official OpenAI client", folder.display());
+    for (name, client) in [(OPENAI, "the official OpenAI client"), (TELEGRAM, "a client of Telegram's Bot API")] {
+        let folder = environment(name)?;
+        println!("{} has {client}", folder.display());
+    }
     Ok(())
 }
 
@@ -69,11 +74,11 @@ pub(crate) fn create(folder: &Path, pins: &Path) -> Result<()> {
 mod tests {
     use std::fs;
 
-    use super::{OPENAI, SCHEMATHESIS, sources};
+    use super::{OPENAI, SCHEMATHESIS, TELEGRAM, sources};
 
     #[test]
     fn every_python_package_is_pinned_to_one_version() {
-        for name in [OPENAI, SCHEMATHESIS] {
+        for name in [OPENAI, SCHEMATHESIS, TELEGRAM] {
             let pins = fs::read_to_string(sources().join(format!("{name}.txt"))).unwrap();
             let packages: Vec<_> = pins.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(packages.iter().any(|line| line.starts_with(&format!("{name}=="))), "{name} is not pinned");

@@ -25,5 +25,6 @@ mod retries;
 mod session_store;
 mod sessions;
 mod streams;
+mod telegram_client;
 mod tools;
 mod trust;

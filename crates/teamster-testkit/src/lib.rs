@@ -31,6 +31,7 @@
 //! - [`check`]: the rules that every run's event stream must follow, checked from outside.
 //! - [`suite`]: the promises that every agent must keep, as a test suite for your own agents.
 //! - [`mcp_fixture`]: an MCP server with faults, as a process or over HTTP.
+//! - [`telegram`]: a server that speaks the Bot API of Telegram, with people who write to the bot.
 //! - `otlp`: a receiver of OpenTelemetry spans (feature `otlp`).
 //!
 //! Every server listens on the loopback address only, on a free port, and stops when its value is
@@ -48,3 +49,5 @@ pub mod provider;
 mod server;
 #[cfg(feature = "suite")]
 pub mod suite;
+#[cfg(feature = "servers")]
+pub mod telegram;

@@ -47,10 +47,15 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
     if let Err(error) = hooks.check() {
         return fail(&Printable::error(&error));
     }
-    let unusable = match channels::webhooks(&config.webhooks) {
+    let mut unusable = match channels::webhooks(&config.webhooks) {
         Ok(webhooks) => unusable_channels(&webhooks).await,
         Err(error) => return fail(&Printable::error(&error)),
     };
+    let services = match channels::services(config) {
+        Ok(services) => services,
+        Err(problem) => return fail(&Printable::message(&problem)),
+    };
+    unusable.extend(unusable_services(&services).await);
     if !unusable.is_empty() {
         return fail_each(&unusable);
     }
@@ -58,7 +63,7 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
         return fail(&printable!("TEAMSTER_TOKEN: {}", Printable::error(&error)));
     }
     let version = agent.version.as_deref().unwrap_or("of an unknown version");
-    let lines = [
+    let mut lines = vec![
         printable!("the configuration is valid"),
         printable!("agent        {} {}", Printable::exact(&agent.agent), Printable::exact(version)),
         printable!("rules        {}", config.rules.len()),
@@ -67,6 +72,7 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
         printable!("listen       {}", Printable::exact(&config.listen.to_string())),
         printable!("store        {}", home_relative(store)),
     ];
+    lines.extend(services.iter().map(|channel| printable!("channel      {}", Printable::exact(channel.name()))));
     let mut out = anstream::stdout();
     match lines.iter().try_for_each(|line| line.write_line(&mut out)) {
         Ok(()) => exit::SUCCESS,
@@ -81,6 +87,18 @@ async fn unusable_channels(channels: &[Arc<WebhookChannel>]) -> Vec<Printable> {
         if let Err(problem) = channels::check(&**channel).await {
             let name = Printable::exact(&channel.config().name);
             problems.push(printable!("the webhook {} cannot be used: {}", name, Printable::message(&problem)));
+        }
+    }
+    problems
+}
+
+/// Checks the channels of chat services, and returns what is wrong with them.
+async fn unusable_services(channels: &[Arc<dyn Channel>]) -> Vec<Printable> {
+    let mut problems = Vec::new();
+    for channel in channels {
+        if let Err(problem) = channels::check(&**channel).await {
+            let name = Printable::exact(channel.name());
+            problems.push(printable!("the channel {} cannot be used: {}", name, Printable::message(&problem)));
         }
     }
     problems
@@ -144,7 +162,7 @@ async fn start(
         config: config.clone(),
         store: Arc::new(store),
         runtime: Arc::clone(&plan.runtime),
-        channels: webhooks.iter().map(as_channel).collect(),
+        channels: webhooks.iter().map(as_channel).chain(channels::services(&config)?).collect(),
         host: HostId::new(host.to_owned()),
         clock: Clock::system(),
     });

@@ -4,6 +4,8 @@ mod joined_chat;
 mod lacks;
 mod secrets;
 mod shutdown;
+#[cfg(feature = "telegram")]
+mod telegram;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -10,6 +10,7 @@
 //! | `live`, `live_text` | the display of an unfinished answer |
 //! | `receive`, `inbox`, `order`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
+//! | `services`, `telegram` | the channels of chat services |
 //! | `check`, `status` | whether a channel can be used, for the operator |
 //! | `decision`, `parts` | the next step after an attempt, and the parts of a content, as pure functions |
 
@@ -32,9 +33,12 @@ mod pages;
 mod parts;
 mod receive;
 mod send;
+pub(crate) mod services;
 mod settings;
 pub(crate) mod status;
 mod tasks;
+#[cfg(feature = "telegram")]
+mod telegram;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -44,6 +48,7 @@ use std::sync::Arc;
 
 pub use check::check;
 pub(crate) use live::LiveAnswer;
+pub use services::services;
 pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};
 pub use status::ChannelStatus;
 pub use tasks::{ChannelTasks, start};

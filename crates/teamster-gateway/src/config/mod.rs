@@ -50,6 +50,8 @@ pub struct Config {
     pub channels: crate::channels::ChannelSettings,
     /// The webhook channels.
     pub webhooks: Vec<crate::channels::WebhookConfig>,
+    /// The Telegram bot.
+    pub telegram: Option<file::TelegramTable>,
     /// Upper bounds.
     pub limits: Limits,
     /// Time limits and intervals.
@@ -214,6 +216,7 @@ impl Default for Config {
             schedules: crate::schedules::ScheduleLimits::default(),
             channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
+            telegram: None,
             limits: Limits::default(),
             timing: Timing::default(),
             retries: Retries::default(),

@@ -57,6 +57,7 @@ impl Config {
         let mut names: Vec<_> = OWN.map(str::to_owned).to_vec();
         names.extend(self.hooks.iter().filter_map(|hook| hook.secret_env.clone()));
         names.extend(self.webhooks.iter().flat_map(|webhook| webhook.secret_envs.iter().cloned()));
+        names.extend(self.telegram.iter().filter_map(|telegram| telegram.token_env.clone()));
         let passed = self.hooks.iter().flat_map(|hook| &hook.env);
         names.extend(passed.filter(|name| !is_common(name) && !is_agents_key(name)).cloned());
         names
@@ -67,6 +68,7 @@ impl Config {
 mod tests {
     use super::*;
     use crate::channels::WebhookConfig;
+    use crate::config::file::TelegramTable;
     use crate::hooks::HookConfig;
 
     #[test]
@@ -78,10 +80,16 @@ mod tests {
         let signed = HookConfig { secret_env: Some("SIGNING".to_owned()), ..HookConfig::default() };
         let mut webhook = WebhookConfig::new("w", "https://example.org", "s");
         webhook.secret_envs = vec!["CHANNEL".to_owned()];
-        let config = Config { hooks: vec![hook, signed], webhooks: vec![webhook], ..Config::default() };
+        let telegram = TelegramTable { token_env: Some("BOT".to_owned()), ..TelegramTable::default() };
+        let config = Config {
+            hooks: vec![hook, signed],
+            webhooks: vec![webhook],
+            telegram: Some(telegram),
+            ..Config::default()
+        };
         let names = config.secret_variables(&Registry::default());
         for name in
-            ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "CHAT_PASSWORD", "SIGNING", "CHANNEL"]
+            ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "CHAT_PASSWORD", "SIGNING", "CHANNEL", "BOT"]
         {
             assert!(names.iter().any(|found| found == name), "{name}");
         }

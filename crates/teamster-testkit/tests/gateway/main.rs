@@ -23,6 +23,7 @@ mod permissions;
 mod retries;
 mod sessions;
 mod steering;
+mod telegram;
 mod test_gateway;
 #[cfg(feature = "otlp")]
 mod traces;

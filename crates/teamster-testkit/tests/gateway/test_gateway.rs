@@ -49,7 +49,7 @@ impl TestGateway {
         Self::open(directory, Vec::new(), change).await
     }
 
-    async fn open(
+    pub(crate) async fn open(
         directory: Arc<tempfile::TempDir>,
         channels: Vec<Arc<dyn Channel>>,
         change: impl FnOnce(&mut Config),

@@ -63,6 +63,7 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
     checks.separation(&config, &store);
     checks.hooks(&config);
     checks.webhooks(&config);
+    checks.services(&config);
     checks.result(Serve { config, role, store })
 }
 

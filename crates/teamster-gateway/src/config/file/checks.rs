@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use teamster::Registry;
 
 use super::reader::suggestion;
-use crate::channels::WebhookChannel;
+use crate::channels::{WebhookChannel, services};
 use crate::config::cost::without_cost;
 use crate::config::rules::{AUTHOR, EVERYONE};
 use crate::config::separation::conflicts;
@@ -131,6 +131,13 @@ impl Checks {
                 "tools.other_chats",
                 format!("{chat:?} must be CHANNEL:CHAT, or CHANNEL:* for all chats of a channel"),
             );
+        }
+    }
+
+    /// Checks the tables of chat services.
+    pub(super) fn services(&mut self, config: &Config) {
+        for (key, problem) in services::problems(config) {
+            self.add(&key, problem);
         }
     }
 

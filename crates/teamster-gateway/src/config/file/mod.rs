@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `table`, `rule`, `channels`, `values` | the table as written; the JSON schema is generated from its description |
+//! | `table`, `rule`, `channels`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
 //! | `reader` | reads the table; a problem of one key does not hide the others |
 //! | `paths` | makes the paths of a table absolute |
 //! | `build`, `checks` | check the values |
@@ -16,6 +16,7 @@ mod paths;
 mod reader;
 mod rule;
 mod table;
+mod telegram;
 mod values;
 
 pub use build::{Serve, build, store_file};
@@ -24,6 +25,7 @@ pub use checks::KeyProblem;
 pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
+pub use telegram::{GroupsName, TelegramTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};
 
 #[cfg(test)]

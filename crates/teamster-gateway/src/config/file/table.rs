@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::channels::{BotsTable, DeliveryTable};
 use super::rule::RuleTable;
+use super::telegram::TelegramTable;
 use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::channels::WebhookConfig;
 use crate::hooks::HookConfig;
@@ -105,6 +106,9 @@ pub struct ServeTable {
     /// Messages of programs in channels
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bots: Option<BotsTable>,
+    /// A Telegram bot
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telegram: Option<TelegramTable>,
     /// Rules for chats and authors; the first that matches applies
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleTable>,

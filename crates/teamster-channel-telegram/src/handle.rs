@@ -1,0 +1,173 @@
+//! What follows an update.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use teamster_channel::{
+    Author, COMMANDS, ChatCommand, Edit, InboxError, Message, PromptAnswer, PromptDecision, Receipt, TextLimit,
+    TextUnit, render, split,
+};
+
+use crate::api::CALL_TIMEOUT;
+use crate::download::Files;
+use crate::mapping::{Context, Incoming, Place, Received, Token, incoming};
+use crate::receive::Receiver;
+use crate::text::{MAX_TEXT, format};
+use crate::types::Update;
+
+/// The texts that a person sees after a press.
+const APPLIED: &str = "Done.";
+const CLOSED: &str = "This request is closed.";
+const NOT_ALLOWED: &str = "You must not answer this request.";
+const REPLY: &str = "Reply to this message with your answer.";
+
+#[derive(Serialize)]
+struct AnswerPress<'a> {
+    callback_query_id: &'a str,
+    text: &'a str,
+    show_alert: bool,
+}
+
+impl Receiver<'_> {
+    /// Handles updates that are one message. An error means that they must be received again.
+    pub(crate) async fn handle(&mut self, updates: &[Update]) -> Result<(), InboxError> {
+        let mapped = {
+            let aliases = self.channel.aliases();
+            let context = Context { bot: &self.bot, groups: self.channel.config().groups, aliases: &aliases };
+            incoming(updates, context)
+        };
+        match mapped {
+            Incoming::Message(received) => self.message(received, updates).await,
+            Incoming::Reply { token, message } => self.reply(token, message, updates).await,
+            Incoming::Command { name, argument, author, place } => {
+                let command = ChatCommand { name: name.to_owned(), argument, author, address: place.address.clone() };
+                let reply = self.inbox.command(command).await?;
+                self.reply_with(&place, &reply.text).await;
+                Ok(())
+            }
+            Incoming::Help { author, place } => {
+                self.reply_with(&place, &help(&author, &place)).await;
+                Ok(())
+            }
+            Incoming::Edit { id, .. } if self.joined.contains(&id) => Ok(()),
+            Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await,
+            Incoming::Press { callback, token, author, place } => self.press(&callback, token, author, place).await,
+            Incoming::Migrated { from, to } => {
+                self.channel.aliases().migrated(from, to);
+                Ok(())
+            }
+            Incoming::Unreadable { place } => {
+                self.reply_with(&place, "This kind of message cannot be read. Send a text or a file.").await;
+                Ok(())
+            }
+            Incoming::Nothing => Ok(()),
+        }
+    }
+
+    async fn message(&mut self, received: Received, updates: &[Update]) -> Result<(), InboxError> {
+        let Received { ids, author, place, text, files, is_addressed } = received;
+        let attachments = match self.files(&files, is_addressed, updates).await? {
+            Files::Loaded(attachments) => attachments,
+            Files::Refused(reason) => {
+                self.reply_with(&place, &reason).await;
+                return Ok(());
+            }
+        };
+        if ids.len() > 1 && files.is_empty() {
+            self.remember_joined(&ids);
+        }
+        let address = place.address.clone();
+        let receipt = self.inbox.message(Message { ids, address, author, text, attachments, is_addressed }).await?;
+        match receipt {
+            Receipt::Refused(reason) => self.reply_with(&place, &render::escape(&reason)).await,
+            Receipt::Busy(reason) => {
+                self.reply_with(&place, &format!("{} Send the message again later.", render::escape(&reason))).await;
+            }
+            Receipt::Accepted { .. } | Receipt::Duplicate | Receipt::Ignored => {}
+        }
+        Ok(())
+    }
+
+    /// Answers a question. If it is closed, the reply is a message.
+    async fn reply(&mut self, token: String, received: Received, updates: &[Update]) -> Result<(), InboxError> {
+        let answer = PromptAnswer {
+            token,
+            message: Some(received.text.clone()),
+            author: received.author.clone(),
+            address: received.place.address.clone(),
+        };
+        match self.inbox.answer(answer).await? {
+            PromptDecision::Applied => Ok(()),
+            PromptDecision::NotAllowed => {
+                self.reply_with(&received.place, NOT_ALLOWED).await;
+                Ok(())
+            }
+            PromptDecision::Closed => self.message(received, updates).await,
+        }
+    }
+
+    /// Answers a press. Without an answer, the client of the person shows for a while that it waits.
+    async fn press(
+        &self,
+        callback: &str,
+        token: Option<Token>,
+        author: Author,
+        place: Option<Place>,
+    ) -> Result<(), InboxError> {
+        let (text, decision) = match (token, &place) {
+            (Some(Token::TakesText), _) => (REPLY, None),
+            (Some(Token::Decides(token)), Some(place)) => {
+                let answer = PromptAnswer { token, message: None, author, address: place.address.clone() };
+                let decision = self.inbox.answer(answer).await?;
+                let text = match decision {
+                    PromptDecision::Applied => APPLIED,
+                    PromptDecision::Closed => CLOSED,
+                    PromptDecision::NotAllowed => NOT_ALLOWED,
+                };
+                (text, Some(decision))
+            }
+            _ => (CLOSED, Some(PromptDecision::Closed)),
+        };
+        let parameters = AnswerPress { callback_query_id: callback, text, show_alert: text != APPLIED };
+        let answered = self.channel.api().call::<Value>("answerCallbackQuery", &parameters, CALL_TIMEOUT).await;
+        if let Err(error) = answered {
+            // For example, the press is older than this start.
+            tracing::debug!(%error, "a press of a button in Telegram got no answer");
+        }
+        if let (Some(PromptDecision::Closed), Some(place)) = (decision, place) {
+            self.remove_buttons(&place).await;
+        }
+        Ok(())
+    }
+
+    async fn remove_buttons(&self, place: &Place) {
+        let Some(target) = self.channel.target(&place.address) else { return };
+        let parameters = json!({"chat_id": target.chat_id, "message_id": place.message_id});
+        // The next press has the same result.
+        _ = self.channel.api().call::<Value>("editMessageReplyMarkup", &parameters, CALL_TIMEOUT).await;
+    }
+
+    /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
+    async fn reply_with(&self, place: &Place, markdown: &str) {
+        let Some(target) = self.channel.target(&place.address) else { return };
+        for part in split(markdown, TextLimit { max: MAX_TEXT, unit: TextUnit::Utf16 }) {
+            let shown = format(&part, MAX_TEXT);
+            if let Err(error) = self.channel.send_text(target, &shown, Some(place.message_id), None).await {
+                tracing::warn!(%error, "a reply in Telegram was not sent");
+                return;
+            }
+        }
+    }
+}
+
+/// Returns the first text of a bot. It has what an operator needs for a rule.
+fn help(author: &Author, place: &Place) -> String {
+    let commands: Vec<_> =
+        COMMANDS.iter().map(|command| format!("- /{}: {}", command.name, command.description)).collect();
+    format!(
+        "Write a message, and an agent answers it, if the operator of this gateway lets you.\n\n{}\n\nFor the operator: your \
+         author id is `{}`, the id of this chat is `{}`.",
+        commands.join("\n"),
+        author.id,
+        place.address.chat
+    )
+}
