@@ -49,7 +49,7 @@ impl Receiver<'_> {
                 Ok(())
             }
             Incoming::Edit { id, .. } if self.joined.contains(&id) => Ok(()),
-            Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await,
+            Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await.map(|_| ()),
             Incoming::Press { callback, token, author, place } => self.press(&callback, token, author, place).await,
             Incoming::Migrated { from, to } => {
                 self.channel.aliases().migrated(from, to);

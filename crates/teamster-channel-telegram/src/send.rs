@@ -242,7 +242,7 @@ impl TelegramChannel {
             }
             CallError::Foreign { code: 429 } => later(Some(Duration::from_secs(5)), RateScope::Channel),
             // The service may have stored the message before it failed. A repeated edit is harmless.
-            _ if error.code().is_some_and(|code| code >= 500 || code < 400) => match operation {
+            _ if error.code().is_some_and(|code| !(400..500).contains(&code)) => match operation {
                 Operation::New => SendOutcome::Unknown(reason),
                 Operation::Edit(_) | Operation::Delete(_) => later(None, RateScope::Chat),
             },

@@ -186,7 +186,7 @@ impl Render<'_> {
     /// Opens a link. Links of other kinds, such as `tg://user`, would mention a person: their target is shown as a text.
     fn link(&mut self, url: &str) {
         let is_web = url.starts_with("https://") || url.starts_with("http://");
-        let is_plain = url.len() <= MAX_URL && !url.chars().any(|character| character.is_control());
+        let is_plain = url.len() <= MAX_URL && !url.chars().any(char::is_control);
         if is_web && is_plain && !self.writer.is_in_link() {
             self.writer.open(EntityKind::TextLink { url: url.to_owned() });
             self.links.push(None);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use serde_json::Value;
 use teamster_channel::{
-    ChatCommand, CommandReply, Edit, Inbox, InboxError, Message, PromptAnswer, PromptDecision, Receipt,
+    ChatCommand, CommandReply, Edit, EditOutcome, Inbox, InboxError, Message, PromptAnswer, PromptDecision, Receipt,
 };
 use tokio::sync::watch;
 
@@ -96,9 +96,9 @@ impl Inbox for MemoryInbox {
         Ok(receipt)
     }
 
-    async fn edit(&self, edit: Edit) -> Result<(), InboxError> {
+    async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError> {
         self.with(|contents| contents.edits.push(edit));
-        Ok(())
+        Ok(EditOutcome::Edited)
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {

@@ -88,9 +88,15 @@ mod tests {
             ..Config::default()
         };
         let names = config.secret_variables(&Registry::default());
-        for name in
-            ["TEAMSTER_TOKEN", "DISCORD_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "CHAT_PASSWORD", "SIGNING", "CHANNEL", "BOT"]
-        {
+        for name in [
+            "TEAMSTER_TOKEN",
+            "DISCORD_TOKEN",
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "CHAT_PASSWORD",
+            "SIGNING",
+            "CHANNEL",
+            "BOT",
+        ] {
             assert!(names.iter().any(|found| found == name), "{name}");
         }
         for name in ["PATH", "http_proxy", "ANTHROPIC_API_KEY"] {

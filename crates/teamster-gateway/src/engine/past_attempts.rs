@@ -138,7 +138,9 @@ mod tests {
 
     fn read(events: &[(&str, &str)]) -> PastAttempts {
         let mut found = PastAttempts::default();
-        events.iter().for_each(|(kind, body)| found.add(&event(kind, body)));
+        for (kind, body) in events {
+            found.add(&event(kind, body));
+        }
         found
     }
 

@@ -76,7 +76,7 @@ async fn act(State(shared): State<Arc<Shared>>, Path(action): Path<String>, body
             json!({})
         }),
         "fail" => with(&shared, &body, |world, Failure { method, fault, times }| {
-            world.faults.add(&method, fault, times);
+            world.faults.add(&method, &fault, times);
             json!({})
         }),
         _ => Err(format!("there is no action {action}")),

@@ -37,7 +37,7 @@ pub enum Fault {
 pub(super) struct Faults(BTreeMap<String, VecDeque<Fault>>);
 
 impl Faults {
-    pub(super) fn add(&mut self, method: &str, fault: Fault, times: u32) {
+    pub(super) fn add(&mut self, method: &str, fault: &Fault, times: u32) {
         let queue = self.0.entry(method.to_ascii_lowercase()).or_default();
         queue.extend((0..times).map(|_| fault.clone()));
     }

@@ -14,14 +14,13 @@ fn open(gateway: &Gateway<'_>, method: &str, path: &str, body: &str, connection:
     let host = gateway.url.strip_prefix("http://").unwrap();
     let token = std::fs::read_to_string(gateway.home.data().join("token")).unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {}\r\n", token.trim());
     let length = body.len();
-    write!(
-        stream,
+    let head = format!(
         "{head}connection: {connection}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
+    );
+    stream.write_all(head.as_bytes()).unwrap();
     stream
 }
 
