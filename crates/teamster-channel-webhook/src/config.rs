@@ -126,61 +126,93 @@ impl WebhookConfig {
         AddressPolicy { allow_private: self.allow_private, allow_loopback: self.allow_loopback }
     }
 
+    /// Returns every problem, each with its key. Files with secrets are read; nothing is sent.
+    pub fn problems(&self) -> Vec<(String, ConfigError)> {
+        let named = |key: &str, error| (key.to_owned(), error);
+        let mut problems: Vec<_> = self.check_name().err().map(|error| named("name", error)).into_iter().collect();
+        if let Err(found) = self.check_url() {
+            problems.extend(found.into_iter().map(|error| named("url", error)));
+        }
+        problems.extend(self.each_secret().into_iter().filter_map(|(key, secret)| Some((key, secret.err()?))));
+        problems
+    }
+
     /// Parses and checks the URL. The address of a host name is checked at each request.
     pub(crate) fn parse_url(&self) -> Result<Url, ConfigError> {
+        self.check_url().map_err(|mut problems| problems.swap_remove(0))
+    }
+
+    /// Returns the URL, or at least one problem.
+    fn check_url(&self) -> Result<Url, Vec<ConfigError>> {
         let wrong = |problem: String| ConfigError::Url { name: self.name.clone(), problem };
-        let url = Url::parse(&self.url).map_err(|error| wrong(format!("is invalid: {error}")))?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("contains credentials: requests are authenticated by their signature".to_owned()));
-        }
-        let host = url.host_str().ok_or_else(|| wrong("has no host".to_owned()))?;
+        let url = Url::parse(&self.url).map_err(|error| vec![wrong(format!("is invalid: {error}"))])?;
+        let host = url.host_str().ok_or_else(|| vec![wrong("has no host".to_owned())])?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let address: Option<IpAddr> = host.parse().ok();
         let is_local = address.map_or(host == "localhost", |address| address.is_loopback());
+        let mut problems = Vec::new();
+        if !url.username().is_empty() || url.password().is_some() {
+            problems.push("contains credentials: requests are authenticated by their signature".to_owned());
+        }
         match url.scheme() {
+            // A loopback address may have http as soon as it is permitted.
+            "http" if is_local && address.is_none() && !self.allow_loopback && !self.allow_http => {
+                problems.push(format!("{}: set allow_loopback = true to permit it", Forbidden::Loopback));
+            }
             "https" => {}
-            "http" if self.allow_http || (is_local && self.allow_loopback) => {}
-            "http" => return Err(wrong("must start with https, or set allow_http = true".to_owned())),
-            other => return Err(wrong(format!("starts with {other}: it must start with https"))),
+            "http" if self.allow_http || is_local => {}
+            "http" => problems.push("must start with https, or set allow_http = true".to_owned()),
+            other => problems.push(format!("starts with {other}: it must start with https")),
         }
         match address.and_then(|address| self.addresses().forbidden(address)) {
             Some(forbidden @ Forbidden::Loopback) => {
-                Err(wrong(format!("{forbidden}: set allow_loopback = true to permit it")))
+                problems.push(format!("{forbidden}: set allow_loopback = true to permit it"));
             }
             Some(forbidden @ Forbidden::Private) => {
-                Err(wrong(format!("{forbidden}: set allow_private = true to permit it")))
+                problems.push(format!("{forbidden}: set allow_private = true to permit it"));
             }
-            Some(forbidden @ Forbidden::Special) => Err(wrong(forbidden.to_string())),
-            None => Ok(url),
+            Some(forbidden @ Forbidden::Special) => problems.push(forbidden.to_string()),
+            None => {}
         }
+        if problems.is_empty() { Ok(url) } else { Err(problems.into_iter().map(wrong).collect()) }
     }
 
     /// Reads the secrets. The first one is the newest; all of them sign and are accepted.
     pub(crate) fn read_secrets(&self) -> Result<Vec<WebhookSecret>, ConfigError> {
+        self.each_secret().into_iter().map(|(_, secret)| secret).collect()
+    }
+
+    /// Reads each secret, with its key. Without any, there is one error.
+    fn each_secret(&self) -> Vec<(String, Result<WebhookSecret, ConfigError>)> {
         let wrong = |problem: String| ConfigError::Secret { name: self.name.clone(), problem };
-        let mut texts: Vec<String> = self.secrets.iter().map(|secret| secret.0.clone()).collect();
-        for name in &self.secret_envs {
-            let text = std::env::var(name);
-            texts.push(text.map_err(|_| wrong(format!("needs the environment variable {name}, which is not set")))?);
-        }
-        for path in &self.secret_files {
+        let parse =
+            |text: &str| WebhookSecret::parse(text).map_err(|error| wrong(format!("has an invalid secret: {error}")));
+        let texts = self.secrets.iter().enumerate();
+        let texts = texts.map(|(index, secret)| (format!("secrets.{index}"), parse(&secret.0)));
+        let variable = |name: &String| match std::env::var(name) {
+            Ok(text) => parse(&text),
+            Err(_) => Err(wrong(format!("needs the environment variable {name}, which is not set"))),
+        };
+        let variables = self.secret_envs.iter().enumerate();
+        let variables = variables.map(|(index, name)| (format!("secret_envs.{index}"), variable(name)));
+        let file = |path: &PathBuf| {
             let problem =
                 |error: std::io::Error| wrong(format!("cannot read its secret from {}: {error}", path.display()));
             let size = std::fs::metadata(path).map_err(problem)?.len();
             if size > MAX_SECRET_FILE {
                 return Err(wrong(format!("has a secret file of {size} bytes: {}", path.display())));
             }
-            texts.push(std::fs::read_to_string(path).map_err(problem)?.trim().to_owned());
-        }
-        if texts.is_empty() {
+            parse(std::fs::read_to_string(path).map_err(problem)?.trim())
+        };
+        let files = self.secret_files.iter().enumerate();
+        let files = files.map(|(index, path)| (format!("secret_files.{index}"), file(path)));
+        let mut found: Vec<_> = texts.chain(variables).chain(files).collect();
+        if found.is_empty() {
             let problem =
                 "has no secret: set secrets, secret_files or secret_envs; make one with `openssl rand -base64 24`";
-            return Err(wrong(problem.to_owned()));
+            found.push(("secrets".to_owned(), Err(wrong(problem.to_owned()))));
         }
-        let parse = |text: &String| {
-            WebhookSecret::parse(text).map_err(|error| wrong(format!("has an invalid secret: {error}")))
-        };
-        texts.iter().map(parse).collect()
+        found
     }
 }
 
@@ -290,5 +322,27 @@ mod tests {
         assert!(config.read_secrets().unwrap_err().to_string().contains("has no secret"));
         config.secret_envs = vec!["TEAMSTER_TEST_NO_SUCH_VARIABLE".to_owned()];
         assert!(config.read_secrets().unwrap_err().to_string().contains("TEAMSTER_TEST_NO_SUCH_VARIABLE"));
+    }
+
+    #[test]
+    fn every_problem_is_reported_with_its_key() {
+        let mut config = WebhookConfig::new("Ci", "http://user@10.0.0.1/", "short");
+        config.secret_files = vec!["/no/such/file".into()];
+        let problems = config.problems();
+        let keys: Vec<&str> = problems.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["name", "url", "url", "url", "secrets.0", "secret_files.0"], "{problems:?}");
+        assert!(WebhookConfig::new("ci", "https://example.com", SECRET).problems().is_empty());
+    }
+
+    #[test]
+    fn http_to_a_loopback_address_needs_one_permission() {
+        for url in ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]/"] {
+            let mut config = WebhookConfig::new("ci", url, SECRET);
+            let problems = config.problems();
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert!(problems.iter().all(|(_, error)| error.to_string().contains("set allow_loopback = true")));
+            config.allow_loopback = true;
+            assert!(config.problems().is_empty(), "{url}");
+        }
     }
 }

@@ -234,6 +234,15 @@ impl std::fmt::Display for Queue {
 }
 
 impl StoreError {
+    /// Returns an error about the content of a file with the path of another file, which has the same content.
+    #[must_use]
+    pub fn in_file(mut self, file: &std::path::Path) -> Self {
+        if let Self::Corrupt { path, .. } | Self::NewerSchema { path, .. } | Self::ForeignFile { path } = &mut self {
+            file.clone_into(path);
+        }
+        self
+    }
+
     pub(crate) fn not_found(entity: Entity, id: impl std::fmt::Display) -> Self {
         Self::NotFound { entity, id: id.to_string() }
     }

@@ -17,6 +17,9 @@ use crate::tokio_check;
 /// The time limit for `--version`. The slowest CLI needs 8 s on a cold disk.
 const VERSION_LIMIT: Duration = Duration::from_secs(30);
 
+/// The time limit for the reason that a failed CLI has printed. A remaining process may keep the pipe open.
+const STDERR_LIMIT: Duration = Duration::from_secs(1);
+
 /// The state of an agent's CLI on this machine ([`Runtime::inspect`]).
 ///
 /// ```no_run
@@ -200,6 +203,7 @@ impl Runtime {
         let (tree, pipes) =
             ProcessTree::spawn(self.supervisor(), &spawn, None).await.map_err(|error| error.to_string())?;
         let mut output = OutputReader::new(pipes.stdout, 64 << 10);
+        let mut errors = OutputReader::new(pipes.stderr, 64 << 10);
         let printed = timeout(VERSION_LIMIT, first_line(&mut output)).await;
         tree.terminate(Duration::from_millis(500)).await;
         let exit = tree.exited().await;
@@ -207,7 +211,11 @@ impl Runtime {
             Ok(Some(line)) => {
                 number(&line).ok_or_else(|| format!("`--version` printed {line:?}, which is not a version"))
             }
-            Ok(None) => Err(format!("`--version` printed nothing and {exit}")),
+            Ok(None) => {
+                let reason = timeout(STDERR_LIMIT, first_line(&mut errors)).await.ok().flatten();
+                let reason = reason.map(|line| format!(": {line}")).unwrap_or_default();
+                Err(format!("`--version` printed nothing and {exit}{reason}"))
+            }
             Err(_) => Err(format!("`--version` printed nothing within {} s", VERSION_LIMIT.as_secs())),
         }
     }

@@ -14,13 +14,14 @@ use crate::render::{width_of_stdout, write_document, write_notice};
 
 /// Answer permission requests of agents in a gateway
 ///
-/// Without an id, the command lists the open requests. On a terminal it then reads an answer to each of them.
+/// Without an id, the command lists the open requests. On a terminal it then reads an answer to each of them. The token needs
+/// the scopes read and approve, and must be that of an approver; a token with the scope admin can answer all requests.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct ApproveArgs {
-    /// The request
+    /// The request: its id, or the start of the id of one open request
     #[arg(value_name = "ID", requires = "decision")]
-    request: Option<Uuid>,
+    request: Option<String>,
 
     /// allow, allow-always (for the agent's session) or deny
     #[arg(value_name = "DECISION", hide_possible_values = true)]
@@ -91,8 +92,9 @@ enum Choice {
 }
 
 pub(super) async fn run(args: ApproveArgs, connection: &Connection) -> Result<u8, ClientError> {
-    if let (Some(request), Some(decision)) = (args.request, args.decision) {
-        answer(&request.to_string(), decision, args.message.as_deref(), connection).await?;
+    if let (Some(request), Some(decision)) = (&args.request, args.decision) {
+        let id = whole_id(request, connection).await?;
+        answer(&id, decision, args.message.as_deref(), connection).await?;
         return Ok(exit::SUCCESS);
     }
     let (values, open) = open_requests(connection).await?;
@@ -190,14 +192,57 @@ fn summary(request: &Request) -> Printable {
     printable!("{}\n  {}", head, what.wrapped(width_of_stdout().saturating_sub(2), 2))
 }
 
+/// Returns the id of a request of which the start is typed.
+async fn whole_id(typed: &str, connection: &Connection) -> Result<String, ClientError> {
+    if let Ok(id) = typed.parse::<Uuid>() {
+        return Ok(id.to_string());
+    }
+    let (_, open) = open_requests(connection).await?;
+    let ids: Vec<&str> = open.iter().map(|request| request.id.as_str()).collect();
+    complete(typed, &ids).map(str::to_owned).map_err(ClientError::Usage)
+}
+
+/// Returns the only id that starts with a text.
+fn complete<'a>(typed: &str, ids: &[&'a str]) -> Result<&'a str, String> {
+    let typed = typed.to_lowercase();
+    let found: Vec<&str> = ids.iter().copied().filter(|id| !typed.is_empty() && id.starts_with(&typed)).collect();
+    match found.as_slice() {
+        [id] => Ok(*id),
+        [] => {
+            Err(format!("no open request has an id that starts with {typed:?}: list them with teamster approve --list"))
+        }
+        _ => Err(format!("{} open requests have ids that start with {typed:?}: give the whole id", found.len())),
+    }
+}
+
+/// What a person types means.
+#[derive(Debug, PartialEq, Eq)]
+enum Typed {
+    Answer(DecisionName, Option<String>),
+    Skip,
+    Quit,
+    /// The possible answers are shown, after this text.
+    Help(Option<String>),
+}
+
+/// The possible answers to a permission request. They are those of a chat.
+const ANSWERS: &str = "\
+  y       yes, this time
+  a       always: allow such calls until the agent's session ends
+  n       no; n WHY also tells the agent why
+  s       skip the request; it stays open
+  q       quit";
+
+/// The possible answers to a question.
+const ANSWERS_TO_QUESTION: &str = "\
+  TEXT    the answer
+  s       skip the question; it stays open
+  q       quit";
+
 /// Reads the decision of the person at the terminal.
 fn choose(request: &Request) -> io::Result<Choice> {
     let is_question = is_question(request);
-    let prompt = if is_question {
-        "  your answer (empty: skip, q: quit): "
-    } else {
-        "  [a]llow, allow al[w]ays, [d]eny, [s]kip, [q]uit: "
-    };
+    let prompt = if is_question { "  your answer (s, q, ?): " } else { "  allow? (y, a, n, n WHY, s, q, ?): " };
     loop {
         let mut out = anstream::stdout();
         Printable::from(prompt).write(&mut out)?;
@@ -206,14 +251,70 @@ fn choose(request: &Request) -> io::Result<Choice> {
         if io::stdin().lock().read_line(&mut line)? == 0 {
             return Ok(Choice::Quit);
         }
-        match (line.trim(), is_question) {
-            ("q" | "quit", _) => return Ok(Choice::Quit),
-            ("", true) | ("s" | "skip" | "", false) => return Ok(Choice::Skip),
-            (text, true) => return Ok(Choice::Answer(DecisionName::Allow, Some(text.to_owned()))),
-            ("a" | "allow", _) => return Ok(Choice::Answer(DecisionName::Allow, None)),
-            ("w" | "always", _) => return Ok(Choice::Answer(DecisionName::AllowAlways, None)),
-            ("d" | "deny", _) => return Ok(Choice::Answer(DecisionName::Deny, None)),
-            _ => {}
+        match typed(&line, is_question) {
+            Typed::Answer(decision, message) => return Ok(Choice::Answer(decision, message)),
+            Typed::Skip => return Ok(Choice::Skip),
+            Typed::Quit => return Ok(Choice::Quit),
+            Typed::Help(unknown) => {
+                if let Some(unknown) = unknown {
+                    printable!("  {} is no answer; possible are:", Printable::exact(&unknown)).write_line(&mut out)?;
+                }
+                let answers = if is_question { ANSWERS_TO_QUESTION } else { ANSWERS };
+                Printable::from(answers).write_line(&mut out)?;
+            }
+        }
+    }
+}
+
+fn typed(line: &str, is_question: bool) -> Typed {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let reason = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    match (word.to_lowercase().as_str(), reason, is_question) {
+        ("q" | "quit", None, _) => Typed::Quit,
+        ("s" | "skip" | "", None, _) => Typed::Skip,
+        ("?", None, _) => Typed::Help(None),
+        (_, _, true) => Typed::Answer(DecisionName::Allow, Some(line.to_owned())),
+        ("y" | "yes", None, _) => Typed::Answer(DecisionName::Allow, None),
+        ("a" | "always", None, _) => Typed::Answer(DecisionName::AllowAlways, None),
+        ("n" | "no", reason, _) => Typed::Answer(DecisionName::Deny, reason),
+        _ => Typed::Help(Some(line.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answers_are_those_of_a_chat_and_another_text_allows_nothing() {
+        use DecisionName::{Allow, AllowAlways, Deny};
+        for (line, expected) in [
+            ("y\n", Typed::Answer(Allow, None)),
+            ("YES", Typed::Answer(Allow, None)),
+            ("a", Typed::Answer(AllowAlways, None)),
+            ("n", Typed::Answer(Deny, None)),
+            ("n use the test database", Typed::Answer(Deny, Some("use the test database".to_owned()))),
+            ("", Typed::Skip),
+            ("s", Typed::Skip),
+            ("q", Typed::Quit),
+            ("?", Typed::Help(None)),
+            ("x", Typed::Help(Some("x".to_owned()))),
+            ("y but only once", Typed::Help(Some("y but only once".to_owned()))),
+        ] {
+            assert_eq!(typed(line, false), expected, "{line:?}");
+        }
+        assert_eq!(typed("no rush", true), Typed::Answer(Allow, Some("no rush".to_owned())));
+        assert_eq!((typed("s", true), typed("?", true)), (Typed::Skip, Typed::Help(None)));
+    }
+
+    #[test]
+    fn only_the_start_of_one_id_is_enough() {
+        let ids = ["0198a-1", "0198a-2", "0199b-1"];
+        assert_eq!(complete("0199B", &ids), Ok("0199b-1"));
+        assert!(complete("0198a", &ids).unwrap_err().contains("give the whole id"));
+        for missing in ["", "77"] {
+            assert!(complete(missing, &ids).unwrap_err().contains("teamster approve --list"), "{missing}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where the gateway is, its token, and calls of its API.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -79,10 +80,15 @@ impl ClientError {
     /// Returns what the user can do.
     pub(crate) fn hint(&self) -> Option<Printable> {
         match self {
+            Self::NoToken { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(
+                "start the gateway, which writes the token: teamster serve; or set TEAMSTER_TOKEN, or name the \
+                 gateway's directory with --data-dir"
+                    .into(),
+            ),
             Self::NoToken { .. } | Self::NoTokenFor { .. } => {
                 Some("set TEAMSTER_TOKEN, or name the gateway's directory with --data-dir".into())
             }
-            Self::Unreachable { .. } => Some("start it: teamster serve; or name it with --server URL".into()),
+            Self::Unreachable { server, source } => Some(unreachable_hint(server, source)),
             Self::NoConversation { .. } => Some("teamster conversations lists the conversations".into()),
             Self::Refused { status: 403, .. } => {
                 Some("use a token with the scope that is needed; docs/gateway.md lists the scopes".into())
@@ -235,6 +241,26 @@ impl Connection {
     }
 }
 
+/// Returns what to do about a gateway that cannot be reached.
+fn unreachable_hint(server: &str, source: &reqwest::Error) -> Printable {
+    let mut cause = source.source();
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            return "start it: teamster serve; or name it with --server URL".into();
+        }
+        cause = error.source();
+    }
+    let https = server.starts_with("https:");
+    if https && source.is_connect() && !source.is_timeout() {
+        return "if a program answers there, it may not use TLS: try http://; SSL_CERT_FILE names a private certificate"
+            .into();
+    }
+    if !https && !source.is_connect() && !source.is_timeout() {
+        return "a program answers there, but not with http: if the gateway uses TLS, name it with https://".into();
+    }
+    "check the address in --server and the network".into()
+}
+
 /// Returns whether a URL names this machine by a loopback address.
 fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
@@ -259,6 +285,34 @@ fn stored_token(args: &ServerArgs) -> Result<String, ClientError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the hint of a call to a program that sends this answer.
+    async fn hint_of(scheme: &str, answer: &'static [u8]) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("{scheme}://{}/", listener.local_addr().unwrap());
+        let program = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            io::Read::read(&mut stream, &mut [0; 1024]).unwrap();
+            io::Write::write_all(&mut stream, answer).unwrap();
+        });
+        _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().build().unwrap();
+        let error = client.get(&server).send().await.unwrap_err();
+        program.join().unwrap();
+        unreachable_hint(&server, &error).as_str().to_owned()
+    }
+
+    #[tokio::test]
+    async fn the_hint_depends_on_what_answers_instead_of_a_gateway() {
+        let alert = b"\x15\x03\x01\x00\x02\x02\x46";
+        assert!(hint_of("http", alert).await.contains("https://"));
+        assert!(hint_of("https", b"HTTP/1.1 400 Bad Request\r\n\r\n").await.contains("http://"));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}/", listener.local_addr().unwrap());
+        drop(listener);
+        let error = Client::builder().no_proxy().build().unwrap().get(&server).send().await.unwrap_err();
+        assert!(unreachable_hint(&server, &error).as_str().contains("teamster serve"));
+    }
 
     #[test]
     fn only_loopback_addresses_are_this_machine() {

@@ -8,13 +8,14 @@ use clap::ValueHint;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::calls::{Accepted, MessageMode, NewConversation, directory_of};
+use super::calls::{Accepted, Conversation, MessageMode, NewConversation, directory_of};
 use super::connection::{ClientError, Connection, ServerArgs};
 use super::events::Events;
 use super::turn::TurnDisplay;
-use crate::args::{Format, Permission};
+use super::whole_id;
+use crate::args::{Format, Permission, StdinMode};
 use crate::exit;
-use crate::plan::{Inputs as _, SystemInputs};
+use crate::plan::{SystemInputs, UsageError, message_text};
 use crate::printable::{Printable, printable};
 use crate::render::write_notice;
 
@@ -26,10 +27,19 @@ use crate::render::write_notice;
 #[command(after_help = AFTER)]
 pub(crate) struct SendArgs {
     /// The message; read from stdin if absent or -
+    ///
+    /// Piped standard input is appended to it: see --stdin.
     text: Option<String>,
 
+    /// Use standard input: auto (default), read or ignore
+    ///
+    /// The modes are those of teamster run.
+    #[arg(long, value_name = "MODE", hide_short_help = true)]
+    #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    stdin: StdinMode,
+
     /// Send it to this conversation
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", value_parser = whole_id)]
     conversation: Option<Uuid>,
 
     /// Use this agent in the new conversation
@@ -67,44 +77,62 @@ pub(crate) struct SendArgs {
 
 const AFTER: &str = "\
 Ctrl-C aborts the turn; a second Ctrl-C ends the command. Exit codes are those of teamster run.
+The token needs the scope send, and the scope read to show the answer. Without read the command
+prints the ids, as with --no-wait, and exits with 0.
 
 Examples:
   teamster send 'What does this project do?'
   teamster send --conversation ID 'And now the docs'
-  git diff | teamster send --output json -";
+  git diff | teamster send 'Review this change'";
 
 /// How long the acceptance of a message is requested. The key makes repetitions safe.
 const SEND_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub(super) async fn run(args: SendArgs, connection: &Connection) -> Result<u8, ClientError> {
-    let text = match args.text.as_deref() {
-        Some(text) if text != "-" => text.to_owned(),
-        _ => read_stdin()?,
-    };
+    let text = message_text(args.text.clone(), args.stdin, &mut SystemInputs).map_err(|error| match error {
+        UsageError::NoPrompt => ClientError::Usage("there is no message: teamster send 'TEXT'".to_owned()),
+        error => ClientError::Usage(error.to_string()),
+    })?;
     if text.trim().is_empty() {
         return Err(ClientError::Usage("the message is empty".to_owned()));
     }
-    let conversation = match args.conversation {
-        Some(id) => connection.conversation(&id.to_string()).await?,
-        None => connection.create_conversation(&new_conversation(&args)?).await?,
+    let (conversation, agent) = if let Some(id) = args.conversation {
+        find(id, connection).await?
+    } else {
+        let Conversation { id, agent, .. } = connection.create_conversation(&new_conversation(&args)?).await?;
+        (id, agent)
     };
     let mode = if args.steer { MessageMode::Steer } else { MessageMode::Queue };
     let key = Uuid::new_v4().to_string();
-    let accepted = connection.send_message(&conversation.id, (&text, mode), &key, SEND_TIMEOUT).await?;
+    let accepted = connection.send_message(&conversation, (&text, mode), &key, SEND_TIMEOUT).await?;
     if args.no_wait {
-        return ids(&conversation.id, &accepted, args.output);
+        return ids(&conversation, &accepted, args.output);
     }
     if args.conversation.is_none() && args.output == Format::Pretty && std::io::stdout().is_terminal() {
-        write_notice(&printable!("conversation {}", Printable::exact(&conversation.id)));
+        write_notice(&printable!("conversation {}", Printable::exact(&conversation)));
     }
-    let mut events = Events::new(connection, &conversation.id, accepted.seq);
-    TurnDisplay::new(&accepted.turn_id, args.output, &conversation.agent).show(&mut events, connection).await
+    let mut events = Events::new(connection, &conversation, accepted.seq);
+    let display = TurnDisplay::new(&accepted.turn_id, &conversation, args.output, &agent);
+    match display.show(&mut events, connection).await {
+        // The message is accepted. A failure would cause a script to send it again.
+        Err(ClientError::Refused { status: 403, detail, .. }) => {
+            write_notice(&printable!(
+                "the message is accepted; its answer cannot be read: {}",
+                Printable::message(&detail)
+            ));
+            ids(&conversation, &accepted, args.output)
+        }
+        other => other,
+    }
 }
 
-fn read_stdin() -> Result<String, ClientError> {
-    let bytes = SystemInputs.stdin(Some(Duration::from_mins(5)));
-    let bytes = bytes.map_err(|error| ClientError::Usage(format!("cannot read standard input: {error}")))?;
-    String::from_utf8(bytes).map_err(|_| ClientError::Usage("standard input is not UTF-8".to_owned()))
+/// Returns the id and the agent of a conversation. A token that may only send cannot read the agent.
+async fn find(id: Uuid, connection: &Connection) -> Result<(String, String), ClientError> {
+    match connection.conversation(&id.to_string()).await {
+        Ok(Conversation { id, agent, .. }) => Ok((id, agent)),
+        Err(ClientError::Refused { status: 403, .. }) => Ok((id.to_string(), String::new())),
+        Err(error) => Err(error),
+    }
 }
 
 fn new_conversation(args: &SendArgs) -> Result<NewConversation, ClientError> {

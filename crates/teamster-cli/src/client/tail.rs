@@ -10,16 +10,18 @@ use super::events::{Events, LogBody, LogEvent};
 use super::turn::write_line;
 use super::wording;
 use crate::exit;
-use crate::render::Output;
+use crate::render::{Hints, Output};
 
 /// Follow a conversation of a gateway
 ///
 /// The command shows the messages and answers in the log of a conversation, then new ones as they happen. After a lost
 /// connection, it continues after the last event.
+///
+/// The token needs the scope read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailArgs {
     /// The conversation
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = super::whole_id)]
     conversation: Uuid,
 
     /// Start after the event with this number
@@ -48,7 +50,7 @@ enum TailFormat {
 pub(super) async fn run(args: TailArgs, connection: &Connection) -> Result<u8, ClientError> {
     let Conversation { agent, last_seq, .. } = connection.conversation(&args.conversation.to_string()).await?;
     let mut events = Events::new(connection, &args.conversation.to_string(), args.after);
-    let mut output = Output::of_chat(&agent, None);
+    let mut output = Output::of_chat(&agent, None).with_hints(Hints::Gateway { conversation: None });
     while !args.no_follow || events.last() < last_seq {
         let event = events.next().await?;
         match args.output {

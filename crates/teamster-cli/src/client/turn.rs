@@ -9,10 +9,11 @@ use teamster_gateway::event::{GatewayEvent, TurnEnd};
 
 use super::connection::{ClientError, Connection};
 use super::events::{Events, LogBody, LogEvent};
+use super::wording::answered;
 use crate::args::Format;
 use crate::exit;
 use crate::printable::{Printable, printable};
-use crate::render::{JsonWriter, Output, TICK, write_error};
+use crate::render::{Hints, JsonWriter, Output, TICK, write_error};
 use crate::runtime::STOPPING_NOTICE;
 use crate::signals::{Signal, Signals};
 
@@ -27,8 +28,9 @@ pub(super) struct TurnDisplay {
 }
 
 impl TurnDisplay {
-    pub(super) fn new(turn: &str, format: Format, agent: &str) -> Self {
-        let output = Output::with_status(format, agent, None);
+    pub(super) fn new(turn: &str, conversation: &str, format: Format, agent: &str) -> Self {
+        let hints = Hints::Gateway { conversation: Some(conversation.to_owned()) };
+        let output = Output::with_status(format, agent, None).with_hints(hints);
         Self { turn: turn.to_owned(), format, output, held: Vec::new(), code: exit::FAILURE }
     }
 
@@ -118,6 +120,9 @@ impl TurnDisplay {
                 self.held.clear();
                 printable!("the vendor limits requests; the turn continues at {}", Printable::exact(&until))
             }
+            GatewayEvent::PermissionAnswered { decision, by, message, .. } if !decision.starts_with("allow") => {
+                printable!("the permission request: {}", answered(&decision, by.as_deref(), message.as_deref()))
+            }
             GatewayEvent::SessionReset { reason } => Printable::message(&reason),
             GatewayEvent::HookFailed { hook, reason } => {
                 printable!("the hook {} failed: {}", Printable::exact(&hook), Printable::message(&reason))
@@ -128,8 +133,25 @@ impl TurnDisplay {
         Ok(false)
     }
 
+    /// Reports the denied calls of a result. The options that `run` names to allow them are not those of a gateway.
+    fn denials(&mut self, event: &mut Event) -> io::Result<()> {
+        let Event::Done(done) = event else { return Ok(()) };
+        let mut names: Vec<_> = done.result.permission_denials.iter().map(|denial| &denial.tool_name).collect();
+        names.dedup();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names = Printable::join(names.into_iter().map(|name| Printable::exact(name.as_str())), ", ");
+        self.output.notice(&printable!(
+            "denied by the permissions: {}; the gateway's configuration has allow_tools and permission",
+            names
+        ))?;
+        done.result.permission_denials.clear();
+        Ok(())
+    }
+
     fn finish(&mut self, state: TurnEnd, code: Option<&str>, error: Option<&str>) -> io::Result<()> {
-        let held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
         let result = held.iter().find_map(|event| match event {
             Event::Done(done) => Some(exit::of_result(&done.result)),
             _ => None,
@@ -141,6 +163,9 @@ impl TurnDisplay {
             (TurnEnd::Failed, Some(code)) if code != exit::SUCCESS => code,
             (TurnEnd::Failed, _) => exit::FAILURE,
         };
+        if self.format == Format::Pretty {
+            held.iter_mut().try_for_each(|event| self.denials(event))?;
+        }
         if self.format != Format::Ndjson {
             for event in &held {
                 self.output.event(event, Instant::now())?;

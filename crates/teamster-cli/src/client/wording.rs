@@ -38,9 +38,8 @@ pub(crate) fn describe(event: GatewayEvent) -> Option<Printable> {
             let reason = error.or(error_code).unwrap_or_else(|| "without a reason".to_owned());
             printable!("[failed: {}]", Printable::message(&reason))
         }
-        GatewayEvent::PermissionAnswered { decision, by, .. } => {
-            let by = by.map_or_else(Printable::default, |by| printable!(" by {}", Printable::exact(&by)));
-            printable!("[permission: {}{}]", Printable::exact(&decision), by)
+        GatewayEvent::PermissionAnswered { decision, by, message, .. } => {
+            printable!("[permission: {}]", answered(&decision, by.as_deref(), message.as_deref()))
         }
         GatewayEvent::SessionReset { reason } => printable!("[new agent session: {}]", Printable::message(&reason)),
         GatewayEvent::DeliveryFailed { reason, .. } => printable!("[delivery failed: {}]", Printable::message(&reason)),
@@ -50,4 +49,20 @@ pub(crate) fn describe(event: GatewayEvent) -> Option<Printable> {
         }
         _ => return None,
     })
+}
+
+/// Returns how a permission request was closed.
+pub(super) fn answered(decision: &str, by: Option<&str>, message: Option<&str>) -> Printable {
+    let outcome = match decision {
+        "allow" => "allowed".into(),
+        "allow_always" => "allowed for the rest of the session".into(),
+        "deny" => "denied".into(),
+        "timed_out" => "not answered in time".into(),
+        "turn_ended" => "closed, because its turn has ended".into(),
+        "worker_lost" => "closed, because the agent has died".into(),
+        other => Printable::exact(other),
+    };
+    let by = by.map_or_else(Printable::default, |by| printable!(" by {}", Printable::exact(by)));
+    let message = message.map_or_else(Printable::default, |text| printable!(": {}", Printable::message(text)));
+    printable!("{}{}{}", outcome, by, message)
 }

@@ -179,7 +179,7 @@ mod tests {
         2: invalid agent name "": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "1a": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "a b": use lower-case letters, digits, - and _, and begin with a letter
-        4: duplicate key & 5: duplicate key & 6: duplicate key
+        4: the key "x" is set twice: remove one of them & 5: the key "protocol" is set twice: remove one of them & 6: the key "command" is set twice: remove one of them
         "#);
     }
 }

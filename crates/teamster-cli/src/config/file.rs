@@ -81,8 +81,9 @@ impl<'a> Reader<'a> {
     fn document(&mut self) -> ConfigFile {
         let (document, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
-            let problem = error.message().split('\n').collect::<Vec<_>>().join("; ");
-            self.problems.push(Invalid { at: error.span().map_or(0, |span| span.start), problem });
+            let span = error.span().unwrap_or_default();
+            let problem = syntax_problem(self.text, span.clone(), error.message());
+            self.problems.push(Invalid { at: span.start, problem });
         }
         let mut file = ConfigFile::default();
         for (key, value) in document.into_inner() {
@@ -235,6 +236,25 @@ impl<'a> Reader<'a> {
             _ => self.path.parent().unwrap_or(Path::new("/")).join(path),
         };
         joined.to_string_lossy().into_owned()
+    }
+}
+
+/// Returns what is wrong with the syntax, with the key or the text that causes it.
+fn syntax_problem(text: &str, span: std::ops::Range<usize>, message: &str) -> String {
+    let message = message.split('\n').collect::<Vec<_>>().join("; ");
+    if message == "duplicate key" {
+        let key = text.get(span).unwrap_or_default().trim();
+        return format!("the key {key:?} is set twice: remove one of them");
+    }
+    let start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let line = line.split('#').next().unwrap_or_default();
+    match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        // A text begins with a quote. Numbers and dates are cut off where they end to be one.
+        Some((key, value)) if value.starts_with(|c: char| c.is_alphanumeric() || "/~.".contains(c)) => {
+            format!("{message}; a text needs quotes: {key} = {value:?}")
+        }
+        _ => message,
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct ServeSection {
     pub(crate) file: PathBuf,
     /// The line of each key, by its path, such as `limits.max_running`.
     pub(crate) lines: BTreeMap<String, usize>,
+    /// The keys whose values cannot be read.
+    pub(crate) removed: Vec<String>,
 }
 
 impl ServeSection {
@@ -25,6 +27,13 @@ impl ServeSection {
     pub(crate) fn line(&self, key: &str) -> Option<usize> {
         let parents = std::iter::successors(Some(key), |key| key.rsplit_once('.').map(|(parent, _)| parent));
         parents.into_iter().find_map(|key| self.lines.get(key).copied())
+    }
+
+    /// Returns whether the value of a key, or a part of it, cannot be read. A further problem of it would be a consequence.
+    pub(crate) fn is_incomplete(&self, key: &str) -> bool {
+        let is_part =
+            |removed: &String| removed.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.removed.iter().any(is_part)
     }
 }
 
@@ -37,10 +46,10 @@ pub(super) fn read(
     problems: &mut Vec<Invalid>,
 ) -> ServeSection {
     let at = value.span().start;
-    let Parsed { mut table, offsets, problems: found, .. } = teamster_gateway::config::file::read(value);
+    let Parsed { mut table, offsets, problems: found, removed } = teamster_gateway::config::file::read(value);
     problems.extend(found.into_iter().map(|found| Invalid { at: found.at.unwrap_or(at), problem: found.problem }));
     table.resolve_paths(file.parent().unwrap_or(Path::new("/")), home);
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let lines = offsets.into_iter().map(|(key, at)| (key, line(at))).collect();
-    ServeSection { table, file: file.to_owned(), lines }
+    ServeSection { table, file: file.to_owned(), lines, removed }
 }

@@ -1,12 +1,17 @@
 //! `teamster config show`: the values of the table `[serve]`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
+use teamster_gateway::config::file::store_file;
 
-use crate::path_text::path_text;
+use crate::path_text::{home_relative, path_text};
+use crate::plan::SystemInputs;
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
+use crate::serve::data_dir;
 use crate::serve::values::{FILE_ONLY, ServeValues, Source};
 use crate::settings::Origin;
 
@@ -16,15 +21,39 @@ const VALUE_COLUMNS: usize = 24;
 
 /// Writes each value with its origin.
 pub(super) fn write(out: &mut impl Write, values: &ServeValues) -> io::Result<()> {
+    let mut rows: BTreeMap<&str, (Printable, Printable)> = BTreeMap::new();
     for (key, (value, source)) in &values.values {
-        row(key, &text(value), &source.text()).write_line(out)?;
+        rows.insert(key, (text(value), source.text()));
     }
-    for (list, count) in lists(values).into_iter().filter(|(_, count)| *count > 0) {
+    for (key, path) in defaults(values) {
+        let value = path.map_or_else(|| "the directory of the start".into(), |path| home_relative(&path));
+        rows.entry(key).or_insert((value, "built-in".into()));
+    }
+    for (key, (value, origin)) in &rows {
+        row(key, value, origin).write_line(out)?;
+    }
+    for (list, count) in lists(values) {
+        if count == 0 {
+            row(list, &"none".into(), &"built-in".into()).write_line(out)?;
+            continue;
+        }
         let line = values.section.line(list).unwrap_or(1);
         let origin = Origin::File { file: values.section.file.clone(), line, profile: None };
         row(list, &printable!("{} in the file", count), &origin.text()).write_line(out)?;
     }
     Ok(())
+}
+
+/// Returns the places that are used if nothing sets them. `None` is the directory in which the gateway starts.
+fn defaults(values: &ServeValues) -> Vec<(&'static str, Option<PathBuf>)> {
+    let data_dir = values.values.get("data_dir").and_then(|(value, _)| value.as_str()).map(PathBuf::from);
+    let data_dir = data_dir.or_else(|| data_dir::default_directory(&SystemInputs));
+    let mut defaults = vec![("directory", None)];
+    if let Some(data_dir) = data_dir {
+        defaults.extend(store_file(None, &data_dir).ok().map(|store| ("store", Some(store))));
+        defaults.push(("data_dir", Some(data_dir)));
+    }
+    defaults
 }
 
 /// Returns the JSON document of the values.
@@ -42,7 +71,12 @@ pub(super) fn document(values: &ServeValues) -> Map<String, Value> {
         (format!("serve.{key}"), json!({ "value": value, "origin": origin }))
     };
     let counts = lists(values).into_iter().map(|(list, count)| (format!("serve.{list}"), json!({ "count": count })));
-    values.values.iter().map(entry).chain(counts).collect()
+    let defaults = defaults(values).into_iter().map(|(key, path)| {
+        let value = path.as_deref().map(path_text);
+        (format!("serve.{key}"), json!({ "value": value, "origin": { "source": "built-in" } }))
+    });
+    // What is set replaces the default.
+    defaults.chain(values.values.iter().map(entry)).chain(counts).collect()
 }
 
 /// Returns the number of entries of each array of tables.

@@ -123,4 +123,38 @@ mod tests {
         assert_eq!((table.listen, table.role, table.permission), (built_in.listen, built_in.role, built_in.permission));
         assert_eq!((table.max_turns, table.interrupted), (built_in.max_turns, built_in.interrupted));
     }
+
+    #[cfg(feature = "serve")]
+    #[test]
+    fn the_template_is_valid_when_every_line_is_uncommented() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().canonicalize().unwrap();
+        for directory in ["agents", "projects"] {
+            std::fs::create_dir(path.join(directory)).unwrap();
+        }
+        let token = "123456789:AAabcdefghijklmnopqrstuvwxyz012345678";
+        let secret = "0123456789abcdef0123456789abcdef";
+        for (name, text) in [("house-rules.md", "Be brief."), ("tickets.secret", secret), ("telegram.token", token)] {
+            std::fs::write(path.join(name), text).unwrap();
+        }
+        let settings = settings(&args::command());
+        // The certificate is a file of the system, and the variable with a token is an alternative to its file.
+        let is_left_out = |line: &&str| line.starts_with("# tls") || line.starts_with("# token_env");
+        let is_entry = |line: &&str| {
+            (line.starts_with("# [") || line.starts_with("# ") && line.contains(" = ")) && !is_left_out(line)
+        };
+        let entries = text(&settings);
+        let entries = entries.lines().filter(|line| is_entry(line) || line.starts_with('['));
+        let entries: Vec<&str> = entries.map(|line| line.trim_start_matches("# ")).collect();
+        let home = path.to_str().unwrap().to_owned();
+        let inputs =
+            TestInputs { variables: vec![("HOME", Box::leak(home.into_boxed_str()))], ..TestInputs::default() };
+        let file =
+            parse(&path.join("config.toml"), entries.join("\n").as_bytes(), Owner::User, Some(&settings), &inputs);
+        assert!(file.problems.is_empty(), "{:?}", file.problems);
+        assert_eq!((file.agents.len(), file.serve.table.rules.len()), (1, 2));
+        let registry = teamster::Registry::default();
+        let built = teamster_gateway::config::file::build(&file.serve.table, &path.join("data"), &registry);
+        assert_eq!(built.err(), None);
+    }
 }

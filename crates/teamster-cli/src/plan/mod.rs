@@ -42,6 +42,19 @@ pub(crate) enum Progress {
     Verbose,
 }
 
+/// Returns the text of a message for a gateway: the typed words, standard input, or both, as for a run.
+///
+/// # Errors
+/// There is no text, or standard input cannot be read.
+#[cfg(feature = "serve")]
+pub(crate) fn message_text(
+    typed: Option<String>,
+    stdin: crate::args::StdinMode,
+    inputs: &mut impl Inputs,
+) -> Result<String, UsageError> {
+    prompt::read(PromptSource::new(typed, &[]), stdin, inputs)
+}
+
 /// A validated run, ready to start.
 #[derive(Debug)]
 pub(crate) struct RunPlan {

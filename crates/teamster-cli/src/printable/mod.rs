@@ -216,7 +216,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     while let Some(cause) = source {
         let message = cause.to_string();
         // The message of some errors already contains the cause.
-        if !text.ends_with(&message) {
+        if !text.contains(&message) {
             text = format!("{text}: {message}");
         }
         source = cause.source();

@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Write};
 use anstyle::{AnsiColor, Style};
 use teamster::event::{ErrorCode, Failure, RunResult};
 
+use super::Hints;
 use crate::printable::{Printable, printable};
 use crate::vendor;
 
@@ -16,7 +17,7 @@ const HINT: Style = AnsiColor::Cyan.on_default();
 const MESSAGE_INDENT: usize = 7;
 
 /// Writes why a run failed.
-pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &RunResult, agent: &str) {
+pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &RunResult, agent: &str, hints: &Hints) {
     let (style, label) = match failure.code {
         ErrorCode::Aborted => (INTERRUPTED, "interrupted"),
         _ => (ERROR, "error"),
@@ -28,7 +29,11 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
         _ => message(&failure.message),
     };
     let code = Printable::exact(failure.code.as_str());
-    write_lines(err, style, label, &printable!("{} [{}]", message, code), hint(failure, result, agent).as_ref());
+    let hint = match hints {
+        Hints::Run | Hints::Chat => hint(failure, result, agent),
+        Hints::Gateway { conversation } => gateway_hint(failure, result, agent, conversation.as_deref()),
+    };
+    write_lines(err, style, label, &printable!("{} [{}]", message, code), hint.as_ref());
 }
 
 /// Returns a message for people. Some vendors' errors are JSON: the text of its member `message` is shown.
@@ -138,6 +143,29 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
     })
 }
 
+/// Returns the hint of a client of a gateway. Its agent runs with the configuration of the gateway, maybe on another machine.
+fn gateway_hint(failure: &Failure, result: &RunResult, agent: &str, conversation: Option<&str>) -> Option<Printable> {
+    let next = |text: &'static str| match conversation {
+        Some(id) => printable!("{}: teamster send --conversation {} TEXT", text, Printable::shell_word(id)),
+        None => printable!("{}: teamster send", text),
+    };
+    Some(match failure.code {
+        ErrorCode::Aborted => next("to continue the conversation"),
+        ErrorCode::CliNotFound | ErrorCode::SpawnFailed => {
+            "on the machine of the gateway: check cli_path in [serve], and teamster doctor".into()
+        }
+        ErrorCode::DeadlineExceeded => next("raise deadline in [serve] of the gateway, or continue with"),
+        ErrorCode::MaxTurns => next("raise max_turns in [serve] of the gateway, or continue with"),
+        ErrorCode::Auth => match vendor::login(agent) {
+            Some(login) => printable!("on the machine of the gateway, as its user: {}", login),
+            None => "log in on the machine of the gateway, as its user".into(),
+        },
+        ErrorCode::ContextWindow => "start a new conversation: teamster send without --conversation".into(),
+        _ if failure.retryable == Some(true) => "the failure may be transient: try again later".into(),
+        _ => stderr_tail(result, &failure.message)?,
+    })
+}
+
 /// Returns the hint for a key that the vendor refused.
 fn refused_key(variables: &[String]) -> Printable {
     let names = Printable::join(variables.iter().map(|name| Printable::exact(name)), " or ");
@@ -187,6 +215,34 @@ mod tests {
         let failure = Failure::new(ErrorCode::Auth, "Missing environment variable: `MY_KEY`.");
         let hint = hint(&failure, &RunResult::default(), "codex").unwrap();
         assert_eq!(hint.as_str(), "set MY_KEY, the key of the provider in the agent's configuration");
+    }
+
+    #[cfg(feature = "serve")]
+    #[test]
+    fn the_hints_of_a_gateway_name_no_option_that_send_lacks() {
+        let codes = [
+            ErrorCode::Aborted,
+            ErrorCode::CliNotFound,
+            ErrorCode::SpawnFailed,
+            ErrorCode::WatchdogTimeout,
+            ErrorCode::DeadlineExceeded,
+            ErrorCode::MaxTurns,
+            ErrorCode::Budget,
+            ErrorCode::Auth,
+            ErrorCode::SessionNotFound,
+            ErrorCode::ContextWindow,
+            ErrorCode::StructuredOutput,
+            ErrorCode::Config,
+        ];
+        for code in codes {
+            let mut written = Vec::new();
+            let hints = Hints::Gateway { conversation: Some("0198".to_owned()) };
+            let failure = Failure::new(code, "it failed");
+            write_failure(&mut written, &failure, &RunResult::default(), "claude", &hints);
+            let text = String::from_utf8(written).unwrap();
+            let options: Vec<_> = text.split_whitespace().filter(|word| word.starts_with("--")).collect();
+            assert!(options.iter().all(|option| *option == "--conversation"), "{text}");
+        }
     }
 
     #[test]

@@ -40,8 +40,23 @@ pub(crate) struct Output {
     failure: Option<Failure>,
     /// The agent's name.
     agent: String,
-    in_chat: bool,
+    hints: Hints,
     live: Option<Live>,
+}
+
+/// For which command the hints of failures are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hints {
+    /// A run, whose options they name.
+    Run,
+    /// A chat. The hint on how to resume after Ctrl-C is not needed.
+    Chat,
+    /// A client of a gateway, which has other options.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only clients of a gateway use it"))]
+    Gateway {
+        /// The conversation, if the command line does not name it.
+        conversation: Option<String>,
+    },
 }
 
 impl Output {
@@ -98,7 +113,14 @@ impl Output {
             Some(live) if io::stderr().is_terminal() => live.stream(),
             _ => Box::new(anstream::stderr()),
         };
-        Self { renderer, to: Streams { out, err }, failure: None, agent: agent.to_owned(), in_chat: true, live }
+        Self { renderer, to: Streams { out, err }, failure: None, agent: agent.to_owned(), hints: Hints::Chat, live }
+    }
+
+    /// Replaces the hints of failures.
+    #[cfg(feature = "serve")]
+    pub(crate) fn with_hints(mut self, hints: Hints) -> Self {
+        self.hints = hints;
+        self
     }
 
     fn over(to: Streams, format: Format, agent: &str, screen: Screen, tool_output: ToolOutput) -> Self {
@@ -108,7 +130,7 @@ impl Output {
             Format::Ndjson => Box::new(ndjson::Ndjson::default()),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None, agent: agent.to_owned(), in_chat: false, live: None }
+        Self { renderer, to, failure: None, agent: agent.to_owned(), hints: Hints::Run, live: None }
     }
 
     /// Writes an event that arrived at this time.
@@ -162,11 +184,12 @@ impl Output {
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
                 let failure = self.failure.take();
-                // In a chat the hint on how to resume after Ctrl-C is not needed.
-                if self.in_chat && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted) {
+                if self.hints == Hints::Chat
+                    && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted)
+                {
                     let _ = Printable::from("interrupted").write_line(&mut self.to.err);
                 } else if let Some(failure) = failure {
-                    failure::write_failure(&mut self.to.err, &failure, &done.result, &self.agent);
+                    failure::write_failure(&mut self.to.err, &failure, &done.result, &self.agent, &self.hints);
                 }
             }
             _ => {}

@@ -45,6 +45,8 @@ pub(crate) struct ServeArgs {
     pub(crate) store: Option<String>,
 
     /// Check the configuration, the agent and the channels, and exit
+    ///
+    /// The data directory and the port are checked too, so the check fails while a gateway uses them.
     #[arg(long)]
     pub(crate) check: bool,
 
@@ -89,9 +91,9 @@ Configuration:
   override variables, and variables override the file. See docs/configuration.md.
 
   Variables: TEAMSTER_LISTEN, TEAMSTER_DATA_DIR, TEAMSTER_ROLE, TEAMSTER_STORE,
-  AGENT_BACKEND, BACKEND_CLI_PATH, BACKEND_MODEL, BACKEND_MAX_TURNS, ALLOWED_TOOLS,
-  QUERY_TIMEOUT_MS and WORKING_DIR. TEAMSTER_TOKEN sets a fixed token of the
-  operator.
+  TEAMSTER_PERMISSION, AGENT_BACKEND, BACKEND_CLI_PATH, BACKEND_MODEL,
+  BACKEND_MAX_TURNS, ALLOWED_TOOLS, QUERY_TIMEOUT_MS and WORKING_DIR. TEAMSTER_TOKEN
+  sets a fixed token of the operator.
 
 Signals:
   On SIGTERM or Ctrl-C the gateway waits for running turns, for at most

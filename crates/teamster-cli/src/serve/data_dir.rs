@@ -14,6 +14,9 @@ use crate::plan::Inputs;
 /// The file of the operator's token.
 const TOKEN: &str = "token";
 
+/// The file that a gateway locks.
+const LOCK: &str = "gateway.lock";
+
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataDirError {
@@ -48,7 +51,7 @@ pub(crate) fn open(path: &Path) -> Result<DataDir, DataDirError> {
     let unusable = |source| DataDirError::Unusable { path: path.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
     check_owner(path).map_err(unusable)?;
-    let lock = path.join("gateway.lock");
+    let lock = path.join(LOCK);
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -57,23 +60,45 @@ pub(crate) fn open(path: &Path) -> Result<DataDir, DataDirError> {
         .mode(0o600)
         .open(lock)
         .map_err(unusable)?;
-    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::ACCESS | Errno::AGAIN) => {
-            let mut pid = String::new();
-            // The other process may not have written it yet.
-            _ = file.read_to_string(&mut pid);
-            let pid = Some(pid.trim()).filter(|pid| !pid.is_empty()).unwrap_or("unknown").to_owned();
-            return Err(DataDirError::InUse { path: path.to_owned(), pid });
-        }
-        Err(error) => return Err(unusable(error.into())),
-    }
+    take_lock(&mut file, path)?;
     let pid = format!("{}\n", std::process::id());
     let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(pid.as_bytes()));
     written.map_err(unusable)?;
     let host = host(&path.join("host")).map_err(unusable)?;
     // The lock ends when any descriptor of the file is closed, so there is only this one.
     Ok(DataDir { _lock: file, host })
+}
+
+/// Checks that a directory could be opened, and creates nothing.
+///
+/// # Errors
+/// Another gateway uses it, or other users can write it.
+pub(crate) fn check(path: &Path) -> Result<(), DataDirError> {
+    let unusable = |source| DataDirError::Unusable { path: path.to_owned(), source };
+    if !path.exists() {
+        return Ok(());
+    }
+    check_owner(path).map_err(unusable)?;
+    match OpenOptions::new().read(true).write(true).open(path.join(LOCK)) {
+        Ok(mut file) => take_lock(&mut file, path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(unusable(error)),
+    }
+}
+
+/// Locks the file, until it is closed.
+fn take_lock(file: &mut File, directory: &Path) -> Result<(), DataDirError> {
+    match fcntl_lock(&*file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(Errno::ACCESS | Errno::AGAIN) => {
+            let mut pid = String::new();
+            // The other process may not have written it yet.
+            _ = file.read_to_string(&mut pid);
+            let pid = Some(pid.trim()).filter(|pid| !pid.is_empty()).unwrap_or("unknown").to_owned();
+            Err(DataDirError::InUse { path: directory.to_owned(), pid })
+        }
+        Err(error) => Err(DataDirError::Unusable { path: directory.to_owned(), source: error.into() }),
+    }
 }
 
 /// Checks that no other user can replace files of a directory.

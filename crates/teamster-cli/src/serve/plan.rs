@@ -15,6 +15,7 @@ use super::values::ServeValues;
 use crate::config::ConfigError;
 use crate::plan::Inputs;
 use crate::printable::{Printable, printable};
+use crate::vendor;
 
 /// What will be started.
 #[derive(Debug)]
@@ -35,7 +36,10 @@ pub(super) fn plan(values: &ServeValues, inputs: &impl Inputs) -> Result<ServePl
         let default = data_dir::default_directory(inputs).or_else(|| table.data_dir.clone());
         let default = default.ok_or_else(|| vec![no_directory()])?;
         let errors = build(&table, &default, &values.registry);
-        errors.map_err(|found| found.iter().map(|found| values.error(&found.key, &found.problem)).collect())
+        errors.map_err(|found| {
+            let found = found.iter().filter(|found| !values.section.is_incomplete(&found.key));
+            found.map(|found| values.error(&found.key, &found.problem)).collect()
+        })
     });
     match built {
         Ok(mut serve) if problems.is_empty() => {
@@ -118,12 +122,38 @@ pub(super) async fn check_agent(plan: &mut ServePlan) -> Result<(Inspection, Vec
         turn.allow_tools.clear();
     }
     let further = left_out.iter().filter(|omission| **omission != Omission::AllowTools);
-    let warnings =
+    let warnings: Vec<_> =
         warnings.into_iter().chain(further.map(|omission| Printable::message(&omission.to_string()))).collect();
-    match backend.validate().await {
-        Ok(inspection) => Ok((inspection, warnings)),
-        Err(error) => Err(cannot_run(&turn.agent, &error)),
+    let program = turn.cli_path.clone();
+    let found = plan.runtime.inspect(backend.name(), program.as_deref()).await;
+    let found = found.map_err(|error| cannot_run(&turn.agent, &BackendError::from(error)))?;
+    match &found.problem {
+        None => Ok((found.clone(), without_login(&found).into_iter().chain(warnings).collect())),
+        Some(problem) => Err(not_running(&found, problem, program.as_deref())),
     }
+}
+
+/// Returns the error of an agent whose program cannot run: its name, the program, the problem, and the key to change.
+fn not_running(found: &Inspection, problem: &str, named: Option<&Path>) -> Printable {
+    let path = found.program.as_deref().or(named).map(Path::to_string_lossy).unwrap_or_default();
+    let program =
+        if problem.contains(&*path) { Printable::default() } else { printable!("{}: ", Printable::exact(&path)) };
+    let key = match named {
+        Some(_) => "; serve.cli_path (BACKEND_CLI_PATH) names this program",
+        None => "; serve.cli_path (BACKEND_CLI_PATH) can name another program",
+    };
+    let (agent, problem) = (Printable::exact(&found.agent), Printable::message(&with_keys(problem)));
+    printable!("the agent {} cannot run: {}{}{}", agent, program, problem, key)
+}
+
+/// Returns a warning if no login of an agent is known. Its turns would fail.
+fn without_login(found: &Inspection) -> Option<Printable> {
+    if !found.credentials.is_empty() {
+        return None;
+    }
+    let login = vendor::login_here(&found.agent)?;
+    let agent = Printable::exact(&found.agent);
+    Some(printable!("no login of the agent {} was found: as the user of the gateway, {}", agent, login))
 }
 
 /// Checks that the agents which only rules name can run, and returns what is wrong with them.
@@ -135,8 +165,11 @@ pub(super) async fn check_other_agents(plan: &ServePlan) -> Vec<Printable> {
     let mut problems = Vec::new();
     for name in names.into_iter().filter(|name| !name.eq_ignore_ascii_case(&config.turn.agent)) {
         let problem = match plan.runtime.inspect(name, None).await {
-            Ok(Inspection { problem: None, .. }) => continue,
-            Ok(Inspection { problem: Some(problem), .. }) => problem,
+            Ok(found) if found.problem.is_none() => {
+                without_login(&found).iter().for_each(super::warn);
+                continue;
+            }
+            Ok(found) => found.problem.unwrap_or_default(),
             Err(error) => error.to_string(),
         };
         let name = Printable::exact(name);
@@ -146,13 +179,6 @@ pub(super) async fn check_other_agents(plan: &ServePlan) -> Vec<Printable> {
 }
 
 fn cannot_run(agent: &str, error: &BackendError) -> Printable {
-    match error {
-        BackendError::CannotRun { problem, .. } => {
-            printable!("the agent {} cannot run: {}", Printable::exact(agent), Printable::message(problem))
-        }
-        other => {
-            let problem = with_keys(&other.to_string());
-            printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::message(&problem))
-        }
-    }
+    let problem = with_keys(&error.to_string());
+    printable!("the agent {} cannot be used: {}", Printable::exact(agent), Printable::message(&problem))
 }

@@ -16,9 +16,9 @@ use teamster_store::{HostId, SqliteOptions, SqliteStore};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::data_dir;
 use super::greeting::{self, Access};
 use super::plan::{ServePlan, check_agent, check_other_agents};
+use super::{data_dir, warn};
 use crate::exit;
 use crate::path_text::home_relative;
 use crate::plan::{Inputs as _, SystemInputs};
@@ -41,6 +41,13 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
     let problems = check_other_agents(&plan).await;
     if !problems.is_empty() {
         return fail_each(&problems);
+    }
+    // A start takes both, the data directory first.
+    if let Err(error) = data_dir::check(&plan.serve.config.data_dir) {
+        return fail(&Printable::error(&error));
+    }
+    if let Err(error) = Server::bind(&plan.serve.config).await {
+        return fail(&Printable::error(&error));
     }
     let Serve { config, store, .. } = &plan.serve;
     let hooks = Hooks::new(config.hooks.clone(), Clock::system());
@@ -117,7 +124,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Err(code) => return code,
     };
     // The turns of these agents fail, and all others run.
-    check_other_agents(&plan).await.iter().for_each(write_notice);
+    check_other_agents(&plan).await.iter().for_each(warn);
     let config = &plan.serve.config;
     let lock = match data_dir::open(&config.data_dir) {
         Ok(lock) => lock,
@@ -226,7 +233,7 @@ fn protect_memory() {
 async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
     match check_agent(plan).await {
         Ok((agent, warnings)) => {
-            warnings.iter().for_each(write_notice);
+            warnings.iter().for_each(warn);
             Ok(agent)
         }
         Err(problem) => Err(fail(&problem)),

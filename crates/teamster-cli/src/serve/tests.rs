@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::args::{RoleName, ServeArgs};
-use super::values::{ServeValues, resolve};
+use super::values::{ServeValues, Source, resolve};
 use super::{data_dir, plan};
 use crate::args;
 use crate::plan::tests::TestInputs;
@@ -66,6 +66,63 @@ fn an_invalid_number_of_turns_is_a_note_and_25() {
 }
 
 #[test]
+fn the_permission_of_the_environment_overrides_the_file() {
+    let found = values(&ServeArgs::default(), "[serve]\npermission = 'ask'\n", &[("TEAMSTER_PERMISSION", "read-only")]);
+    assert_eq!(value(&found, "permission"), "read-only (environment: TEAMSTER_PERMISSION)");
+    let invalid = values(&ServeArgs::default(), "", &[("TEAMSTER_PERMISSION", "everything")]);
+    assert!(invalid.problems[0].to_string().contains("TEAMSTER_PERMISSION"), "{:?}", invalid.problems);
+}
+
+#[test]
+fn a_time_limit_that_is_no_number_is_reported_as_it_was_written() {
+    let found = values(&ServeArgs::default(), "", &[("QUERY_TIMEOUT_MS", "abc")]);
+    let problem = found.problems[0].to_string();
+    assert_eq!(
+        problem,
+        "environment variable QUERY_TIMEOUT_MS: invalid value \"abc\": use a whole number of milliseconds, such as 90000"
+    );
+}
+
+#[test]
+fn variables_that_serve_documents_need_no_note() {
+    let found = values(&ServeArgs::default(), "", &[("ALLOWED_TOOLS", "Read"), ("BACKEND_MODEL", "m")]);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
+#[test]
+fn a_value_that_cannot_be_read_has_one_problem() {
+    let file = "[[serve.hooks]]\nname = 'a'\nevents = ['turn_fnished']\ncommand = ['x']\n";
+    let problems = problems_of(file);
+    assert_eq!(problems.lines().count(), 1, "{problems}");
+    assert!(
+        problems.contains("serve.hooks.0.events.0: \"turn_fnished\" is not valid; use message_accepted"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn a_rule_for_tools_and_a_webhook_are_reported_with_the_lines_of_their_keys() {
+    let file = "[serve]\nallow_tools = [\n  'Read',\n  'not (a rule',\n]\n[[serve.webhooks]]\nname = 'ci'\nurl = 'http://127.0.0.1/'\nsecrets = ['short']\n";
+    let problems = problems_of(file);
+    for start in
+        [":4: serve.allow_tools.1: \"not (a rule\"", ":8: serve.webhooks.0.url: ", ":9: serve.webhooks.0.secrets.0: "]
+    {
+        assert!(problems.contains(&format!("{FILE}{start}")), "{start}: {problems}");
+    }
+}
+
+/// Returns the problems of a file, in a directory that exists.
+fn problems_of(file: &'static str) -> String {
+    let work = tempfile::tempdir().unwrap();
+    let mut found = values(&ServeArgs::default(), file, &[]);
+    let directory = work.path().to_str().unwrap().into();
+    found.values.insert("directory".to_owned(), (directory, Source::BuiltIn));
+    let inputs = TestInputs { files: Vec::new(), variables: vec![("HOME", "/nonexistent")], stdin: None };
+    let problems = plan::plan(&found, &inputs).expect_err("problems");
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
 fn each_problem_names_its_origin() {
     let problems = |args: &ServeArgs, file: &'static str, variables: &[(&'static str, &'static str)]| {
         let values = values(args, file, variables);
@@ -87,7 +144,7 @@ fn each_problem_names_its_origin() {
     /home/.config/teamster/config.toml:3: serve.directory: agents would work in /, which contains the data directory /tmp/.local/share/teamster, and could read the operator's token and every conversation: start the gateway in another directory or set directory (WORKING_DIR), for example /work; or move the data with --data-dir
     "#);
     insta::assert_snapshot!(problems(&ServeArgs::default(), "[serve]\nlisten = 1\npermision = 'ask'\n", &[]), @r#"
-    /home/.config/teamster/config.toml:2: serve.listen: invalid type: integer `1`, expected a string
+    /home/.config/teamster/config.toml:2: serve.listen: 1 is not a text
     /home/.config/teamster/config.toml:3: unknown key "serve.permision"; did you mean "permission"?
     serve.directory: cannot use /here: No such file or directory (os error 2)
     "#);
@@ -103,6 +160,16 @@ fn two_gateways_cannot_share_a_data_directory() {
     drop(first);
     assert_eq!(data_dir::open(&path).unwrap().host, host, "the same after each start");
     assert!(data_dir::open(Path::new("/proc/none")).unwrap_err().to_string().contains("/proc/none"));
+}
+
+#[test]
+fn a_check_of_a_data_directory_creates_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    data_dir::check(&path).unwrap();
+    assert!(!path.exists());
+    drop(data_dir::open(&path).unwrap());
+    data_dir::check(&path).unwrap();
 }
 
 #[test]

@@ -83,7 +83,9 @@ pub(crate) fn matches(
         if !resolution.problems.is_empty() && name != "doctor" {
             return Err(Refusal::Config(resolution.problems));
         }
-        Resolution { notes, problems, .. } = resolution;
+        notes = resolution.notes;
+        notes.extend(resolution.renamed);
+        problems = resolution.problems;
         let is_set = |id: &str| given.ids.contains(id) || resolution.values.contains_key(id);
         if given.ids.contains("agent") {
             agent_origin = AgentOrigin::CommandLine;

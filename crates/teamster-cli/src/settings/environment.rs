@@ -25,7 +25,7 @@ pub(super) fn read(
         let Some((name, value)) = set.into_iter().next() else { continue };
         let values = match value.into_string() {
             Ok(text) => match setting.older.filter(|older| older.name == name) {
-                Some(older) => Ok((older.read)(&text)),
+                Some(older) => (older.read)(&text),
                 None => values(setting, &text),
             },
             Err(_) => Err("the value is not UTF-8".to_owned()),

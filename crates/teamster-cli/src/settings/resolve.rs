@@ -31,6 +31,8 @@ pub(crate) struct Resolution {
     pub(crate) problems: Vec<ConfigError>,
     /// What the user should know, for example that a project's file is not used.
     pub(crate) notes: Vec<Printable>,
+    /// Notes on variables of earlier versions, with the options that they set.
+    pub(crate) renamed: Vec<Printable>,
     /// The project's file, and whether it is used.
     pub(crate) project: Option<(ProjectFile, bool)>,
 }
@@ -177,7 +179,7 @@ fn note_older_variables(settings: &[Setting], resolution: &mut Resolution) {
         let in_effect = resolution.values.get(&setting.id);
         if in_effect.is_some_and(|value| value.origin == Origin::Variable(older.name.to_owned())) {
             let option = setting.key.replace('_', "-");
-            resolution.notes.push(printable!(
+            resolution.renamed.push(printable!(
                 "--{} is set by {} in the environment; its name is now {}",
                 Printable::exact(&option),
                 older.name,

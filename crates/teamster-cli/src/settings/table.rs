@@ -59,8 +59,8 @@ pub(crate) struct OlderVariable {
     pub(crate) name: &'static str,
     /// Whether its use is reported: other programs may use the same name.
     pub(crate) is_noted: bool,
-    /// Converts the text to the values of the option.
-    pub(crate) read: fn(&str) -> Vec<String>,
+    /// Converts the text to the values of the option, or returns what is wrong with it.
+    pub(crate) read: fn(&str) -> Result<Vec<String>, String>,
     /// What is used instead of an invalid value. An invalid value of another variable is an error.
     pub(crate) fallback: Option<fn() -> String>,
 }
@@ -72,13 +72,7 @@ const OLDER: [OlderVariable; 8] = [
     OlderVariable { id: "max_turns", name: variables::MAX_TURNS, is_noted: true, read: one, fallback: Some(max_turns) },
     OlderVariable { id: "cwd", name: variables::WORKING_DIR, is_noted: true, read: one, fallback: None },
     OlderVariable { id: "mcp_delivery", name: "BACKEND_MCP_DELIVERY", is_noted: true, read: one, fallback: None },
-    OlderVariable {
-        id: "allow_tool",
-        name: variables::ALLOWED_TOOLS,
-        is_noted: true,
-        read: split_rules,
-        fallback: None,
-    },
+    OlderVariable { id: "allow_tool", name: variables::ALLOWED_TOOLS, is_noted: true, read: rules, fallback: None },
     OlderVariable {
         id: "deadline",
         name: variables::QUERY_TIMEOUT_MS,
@@ -88,16 +82,25 @@ const OLDER: [OlderVariable; 8] = [
     },
 ];
 
-fn one(text: &str) -> Vec<String> {
-    vec![text.to_owned()]
+#[expect(clippy::unnecessary_wraps, reason = "other variables can be invalid")]
+fn one(text: &str) -> Result<Vec<String>, String> {
+    Ok(vec![text.to_owned()])
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "other variables can be invalid")]
+fn rules(text: &str) -> Result<Vec<String>, String> {
+    Ok(split_rules(text))
 }
 
 fn max_turns() -> String {
     variables::DEFAULT_MAX_TURNS.to_string()
 }
 
-fn milliseconds(number: &str) -> Vec<String> {
-    vec![format!("{}ms", number.trim())]
+fn milliseconds(text: &str) -> Result<Vec<String>, String> {
+    match text.trim().parse::<u64>() {
+        Ok(number) => Ok(vec![format!("{number}ms")]),
+        Err(_) => Err(format!("invalid value {text:?}: use a whole number of milliseconds, such as 90000")),
+    }
 }
 
 /// The options that belong to one call.

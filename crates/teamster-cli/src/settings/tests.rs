@@ -243,7 +243,7 @@ effort = 1.5.5
 protocol = 'acp'
 comand = 'x'
 ", "", &[("TEAMSTER_OUTPUT", "xml"), ("QUERY_TIMEOUT_MS", "many"), ("TEAMSTER_FORK", "maybe")])), @r#"
-    environment variable QUERY_TIMEOUT_MS: invalid value "manyms": expected number at 0 (write 500ms, 90s, 5m, 1h30m, or 0)
+    environment variable QUERY_TIMEOUT_MS: invalid value "many": use a whole number of milliseconds, such as 90000
     environment variable TEAMSTER_OUTPUT: invalid value "xml": use pretty, text, ndjson, json
     environment variable TEAMSTER_FORK: invalid value "maybe": use true or false
     /home/.config/teamster/config.toml:1: the setting model must be in the table [defaults] or [profiles.NAME]
@@ -256,7 +256,7 @@ comand = 'x'
     /home/.config/teamster/config.toml:9: model: a list is not allowed
     /home/.config/teamster/config.toml:10: resume: it belongs to one call: use --resume
     /home/.config/teamster/config.toml:14: profile: it is allowed in [defaults] of the user's file only
-    /home/.config/teamster/config.toml:15: invalid float, expected nothing
+    /home/.config/teamster/config.toml:15: invalid float, expected nothing; a text needs quotes: effort = "1.5.5"
     /home/.config/teamster/config.toml:18: unknown key "comand"; did you mean "command"?
     /home/.config/teamster/config.toml:12: system_prompt_file cannot be used with system_prompt
     "#);

@@ -116,8 +116,20 @@ async fn restore(directory: &Path, store: &Path, copy: &Path) -> Result<Printabl
     if !copy.exists() {
         return Err(StoreCommandError::Missing(copy.to_owned()));
     }
+    let is_new = !directory.exists();
     // No gateway can start during the restore.
-    let _lock = data_dir::open(directory)?;
+    let lock = data_dir::open(directory)?;
+    let restored = replace(store, copy).await;
+    if is_new && restored.is_err() {
+        // It has only the files of the lock. A later gateway would otherwise find a directory without a store.
+        _ = fs::remove_dir_all(directory);
+    }
+    drop(lock);
+    restored
+}
+
+/// Puts a copy in the place of the store.
+async fn replace(store: &Path, copy: &Path) -> Result<Printable, StoreCommandError> {
     let fresh = beside(store, ".restored");
     let kept = beside(store, ".before-restore");
     if kept.exists() {
@@ -132,7 +144,7 @@ async fn restore(directory: &Path, store: &Path, copy: &Path) -> Result<Printabl
     if let Err(error) = check(&fresh).await {
         // The file is only a copy of one that the user has.
         _ = remove(&fresh);
-        return Err(error.into());
+        return Err(error.in_file(copy).into());
     }
     fs::File::open(&fresh).and_then(|file| file.sync_all()).map_err(file_error("write", &fresh))?;
     if store.exists() {

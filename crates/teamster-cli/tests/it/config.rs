@@ -34,6 +34,36 @@ fn init_writes_a_valid_private_file_once() {
 }
 
 #[test]
+fn a_syntax_error_names_its_key_and_the_missing_quotes() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("c.toml");
+    let shown = |text: &str| {
+        fs::write(&file, text).unwrap();
+        config_ended(home.path(), &["show", "--config", file.to_str().unwrap()]).err
+    };
+    let twice = shown("[defaults]\nmodel = 'a'\nmodel = 'b'\n");
+    assert!(twice.contains("c.toml:3: the key \"model\" is set twice"), "{twice}");
+    let bare = shown("[serve]\nlisten = 127.0.0.1:4780 # here\n");
+    assert!(bare.contains("c.toml:2: ") && bare.contains("needs quotes: listen = \"127.0.0.1:4780\""), "{bare}");
+}
+
+#[test]
+fn show_prints_where_the_gateway_keeps_its_data_and_works_even_by_default() {
+    let home = tempfile::tempdir().unwrap();
+    let shown = config_ended(home.path(), &["show"]);
+    let line = |key: &str| {
+        let found = shown.out.lines().find(|line| line.starts_with(&format!("{key} ")));
+        found.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("serve.data_dir"), "serve.data_dir ~/.local/share/teamster built-in");
+    assert_eq!(line("serve.store"), "serve.store ~/.local/share/teamster/gateway.db built-in");
+    assert!(line("serve.directory").contains("the directory of the start"), "{}", shown.out);
+    for list in ["rules", "hooks", "webhooks"] {
+        assert_eq!(line(&format!("serve.{list}")), format!("serve.{list} none built-in"));
+    }
+}
+
+#[test]
 fn show_prints_each_value_with_its_origin_and_no_secret() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("c.toml");

@@ -1,5 +1,6 @@
 //! `teamster serve` and the shell clients of its API, with a fake agent.
 
+mod clients;
 mod joined_chat;
 mod lacks;
 mod secrets;
@@ -247,7 +248,21 @@ fn a_backup_of_a_running_gateway_can_be_restored() {
     fs::remove_file(home.data().join("gateway.db.before-restore")).unwrap();
     let refused = home.ended(&["store", "restore", "other.db"]);
     assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("\"other.db\" is not a store of Teamster"), "{}", refused.err);
     assert_eq!(fs::read(home.data().join("gateway.db")).unwrap(), kept, "the store is not changed");
+}
+
+#[test]
+fn a_failed_restore_leaves_no_data_directory_and_a_failed_backup_names_its_file() {
+    let home = Home::new("", "");
+    fs::write(home.path().join("work/other.db"), "no store").unwrap();
+    let refused = home.ended(&["store", "restore", "other.db", "--data-dir", "new"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(!home.path().join("work/new").exists());
+    home.serve().stop();
+    let refused = home.ended(&["store", "backup", "/nope/x.db"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("/nope/x.db: No such file"), "{}", refused.err);
 }
 
 #[test]

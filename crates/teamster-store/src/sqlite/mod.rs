@@ -150,9 +150,10 @@ fn check(context: Context<'_>) -> Result<()> {
 }
 
 fn backup(context: Context<'_>, copy: &Path) -> Result<()> {
-    let failed = |error| Context::io("back up", error);
+    let failed =
+        |error: io::Error| Context::io("back up", io::Error::new(error.kind(), format!("{}: {error}", copy.display())));
     if copy.exists() {
-        return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} exists", copy.display()))));
+        return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists")));
     }
     let mut partial = copy.as_os_str().to_owned();
     partial.push(".partial");

@@ -9,6 +9,29 @@ use clap_complete::Shell;
 use crate::args::command;
 use crate::completion;
 
+/// Gives each option that `-h` hides a long description: a man page lacks the short one.
+fn with_descriptions(page: clap::Command) -> clap::Command {
+    page.mut_args(|arg| match (arg.get_long_help(), arg.get_help().cloned()) {
+        (None, Some(help)) if arg.is_hide_short_help_set() => arg.long_help(help),
+        _ => arg,
+    })
+}
+
+#[test]
+fn no_option_of_a_man_page_lacks_its_description() {
+    for (name, text) in generated() {
+        if !name.starts_with("man") {
+            continue;
+        }
+        let text = String::from_utf8(text).unwrap();
+        for entry in text.split(".TP\n").skip(1).filter(|entry| entry.starts_with("\\fB\\-")) {
+            let mut lines = entry.lines().skip(1);
+            let is_described = lines.next().is_some_and(|line| !line.trim().is_empty() && !line.starts_with('.'));
+            assert!(is_described, "{}: {entry}", name.to_string_lossy());
+        }
+    }
+}
+
 /// Returns the files that belong in `packaging/`, by their path in it.
 fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
@@ -20,7 +43,7 @@ fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
         let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
         let mut text = Vec::new();
         // The names of the pages of subcommands have a hyphen, as git's.
-        clap_mangen::Man::new(page.name(name.clone())).render(&mut text).unwrap();
+        clap_mangen::Man::new(with_descriptions(page).name(name.clone())).render(&mut text).unwrap();
         files.insert(PathBuf::from(format!("man/{name}.1")), text);
     }
     for (shell, file) in [

@@ -11,7 +11,10 @@ use crate::service;
 fn a_new_token_is_shown_on_a_terminal_once() {
     let home = Home::new("{ say = 'x' }", "");
     let show = || {
-        let mut terminal = rexpect::session::spawn_command(home.command(&["serve"]), Some(20_000)).unwrap();
+        let mut command = home.command(&["serve"]);
+        // Without a login, a warning would be on the terminal too.
+        command.env("ANTHROPIC_API_KEY", "a-key");
+        let mut terminal = rexpect::session::spawn_command(command, Some(20_000)).unwrap();
         let text = terminal.exp_string("try it:").unwrap();
         terminal.process_mut().kill(rexpect::process::Signal::SIGTERM).unwrap();
         terminal.exp_eof().unwrap();

@@ -59,11 +59,13 @@ pub fn build(table: &ServeTable, data_dir: &Path, registry: &Registry) -> Result
     checks.agent("agent", &config.turn.agent, registry);
     checks.directories(&mut config);
     checks.files(&config);
+    checks.tool_rules("allow_tools", &config.turn.allow_tools);
     checks.rules(&mut config, registry);
     checks.separation(&config, &store);
     checks.hooks(&config);
     checks.webhooks(&config);
     checks.services(&config);
+    checks.other_chats(&config);
     checks.result(Serve { config, role, store })
 }
 

@@ -3,13 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use teamster::Registry;
+use teamster::agent::rules::ToolRules;
+use teamster::request::Permissions;
 
+use super::channel_names::ChannelNames;
 use super::reader::suggestion;
-use crate::channels::{WebhookChannel, services};
+use crate::channels::services;
 use crate::config::cost::without_cost;
 use crate::config::rules::{AUTHOR, EVERYONE};
 use crate::config::separation::conflicts;
 use crate::config::{Config, Rule};
+
+/// What precedes the id of a token in a list of approvers.
+const TOKEN: &str = "token";
 
 /// A problem with the value of a key, such as `limits.max_running` or `rules.0.agent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,15 +128,37 @@ impl Checks {
             let key = format!("webhooks.{index}");
             if config.webhooks.iter().take(index).any(|earlier| earlier.name == webhook.name) {
                 self.add(&format!("{key}.name"), format!("another webhook has the name {:?}", webhook.name));
-            } else if let Err(error) = WebhookChannel::new(webhook.clone()) {
-                self.add(&key, error.to_string());
+            }
+            for (name, error) in webhook.problems() {
+                self.add(&format!("{key}.{name}"), error.to_string());
             }
         }
-        if let Some(chat) = config.tools.invalid_chat() {
-            self.add(
-                "tools.other_chats",
-                format!("{chat:?} must be CHANNEL:CHAT, or CHANNEL:* for all chats of a channel"),
-            );
+    }
+
+    /// Checks the chats to which agents may send.
+    pub(super) fn other_chats(&mut self, config: &Config) {
+        for (index, chat) in config.tools.other_chats.iter().enumerate() {
+            let key = format!("tools.other_chats.{index}");
+            match chat.split_once(':') {
+                Some((channel, chat)) if !channel.is_empty() && !chat.is_empty() => self.channel(&key, channel, config),
+                _ => self.add(&key, format!("{chat:?} must be CHANNEL:CHAT, or CHANNEL:* for all chats of a channel")),
+            }
+        }
+    }
+
+    /// Checks the syntax of rules for tools. Each invalid entry is a problem of its own.
+    pub(super) fn tool_rules(&mut self, key: &str, rules: &[String]) {
+        for (index, rule) in rules.iter().enumerate() {
+            if let Err(error) = ToolRules::read(&Permissions::default().with_allow([rule.as_str()]), None) {
+                self.add(&format!("{key}.{index}"), error.to_string());
+            }
+        }
+    }
+
+    /// Checks the channel of a rule, of an approver or of a chat. One that does not exist would match nothing.
+    fn channel(&mut self, key: &str, name: &str, config: &Config) {
+        if let Some(problem) = ChannelNames::of(config).problem(name) {
+            self.add(key, problem);
         }
     }
 
@@ -145,6 +173,10 @@ impl Checks {
         if let Some(agent) = &rule.agent {
             self.agent(&format!("{key}.agent"), agent, registry);
         }
+        self.tool_rules(&format!("{key}.allow_tools"), rule.allow_tools.as_deref().unwrap_or_default());
+        if let Some(channel) = &rule.channel {
+            self.channel(&format!("{key}.channel"), channel, config);
+        }
         for (name, list) in [("chats", &rule.chats), ("authors", &rule.authors), ("approvers", &rule.approvers)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
                 self.add(
@@ -158,9 +190,12 @@ impl Checks {
             self.add(&format!("{key}.authors"), problem.to_owned());
         }
         for (index, approver) in rule.approvers.iter().flatten().enumerate() {
-            if approver != EVERYONE && approver != AUTHOR && !approver.contains(':') {
-                let problem = format!("{approver:?} must be CHANNEL:AUTHOR, token:ID, author or *");
-                self.add(&format!("{key}.approvers.{index}"), problem);
+            let key = format!("{key}.approvers.{index}");
+            match approver.split_once(':') {
+                Some((TOKEN, _)) => {}
+                Some((channel, _)) => self.channel(&key, channel, config),
+                None if approver == EVERYONE || approver == AUTHOR => {}
+                None => self.add(&key, format!("{approver:?} must be CHANNEL:AUTHOR, token:ID, author or *")),
             }
         }
         if rule.daily_budget_usd.is_some_and(|budget| !budget.is_finite() || budget < 0.0) {

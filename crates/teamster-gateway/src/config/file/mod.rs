@@ -3,15 +3,17 @@
 //! | module | contents |
 //! |---|---|
 //! | `table`, `rule`, `channels`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
-//! | `reader` | reads the table; a problem of one key does not hide the others |
+//! | `reader`, `message` | read the table; a problem of one key does not hide the others |
 //! | `paths` | makes the paths of a table absolute |
-//! | `build`, `checks` | check the values |
+//! | `build`, `checks`, `channel_names` | check the values |
 //! | `apply` | makes a [`Config`](super::Config) of the table |
 
 mod apply;
 mod build;
+mod channel_names;
 mod channels;
 mod checks;
+mod message;
 mod paths;
 mod reader;
 mod rule;

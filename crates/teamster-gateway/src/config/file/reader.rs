@@ -11,6 +11,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeArray, DeValue, ValueDeserializer};
 
+use super::message::plain;
 use super::table::ServeTable;
 
 /// A position in the text of the file, in bytes from its start.
@@ -37,6 +38,8 @@ pub struct Parsed {
     pub offsets: Offsets,
     /// What is wrong, in the order of the text.
     pub problems: Vec<Problem>,
+    /// The keys whose values were removed.
+    pub removed: Vec<String>,
 }
 
 /// The largest number of problems that are reported.
@@ -61,11 +64,13 @@ pub fn read(mut value: Spanned<DeValue<'_>>) -> Parsed {
             Err(error) => error,
         };
         let at = error.span().map_or(value.span().start, |span| span.start);
-        let message = error.message().split('\n').collect::<Vec<_>>().join("; ");
         let removed = remove(&mut value, at);
         let problem = match removed.and_then(|offset| key_at(&parsed.offsets, offset)) {
-            Some(key) => format!("serve.{key}: {message}"),
-            None => message,
+            Some(key) => {
+                parsed.removed.push(key.to_owned());
+                format!("serve.{key}: {}", plain(key, error.message()))
+            }
+            None => plain("", error.message()),
         };
         parsed.problems.push(Problem { at: Some(at), problem });
         if removed.is_none() || parsed.problems.len() > MAX_PROBLEMS {

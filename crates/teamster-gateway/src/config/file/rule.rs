@@ -11,7 +11,7 @@ use super::values::PermissionName;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuleTable {
-    /// Matches this channel, such as http or discord
+    /// Matches this channel: http, schedule, webhook-NAME, discord, slack or telegram
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// Matches these chats

@@ -55,6 +55,7 @@ max_running = -3
 queue_total = 5
 [serve.timing]
 lease = "soon"
+batch = 30
 [[serve.rules]]
 chanel = "discord"
 permission = "ask"
@@ -63,21 +64,19 @@ reject = "yes"
 daily_budget_usd = true
 "#), @r#"
     3: unknown key "serve.listn"; did you mean "listen"?
-    4: serve.permission: unknown variant `everything`, expected one of `read-only`, `ask`, `edit`, `full`
-    5: serve.max_turns: invalid value: integer `0`, expected a nonzero u32
-    6: serve.hosts.1: invalid type: integer `1`, expected a string
+    4: serve.permission: "everything" is not valid; use read-only, ask, edit, full
+    5: serve.max_turns: 0 is not a whole number from 1
+    6: serve.hosts.1: 1 is not a text
     8: unknown key "serve.limits.max_runing"; did you mean "max_running"?
-    9: serve.limits.max_running: invalid value: integer `-3`, expected a nonzero u32
+    9: serve.limits.max_running: -3 is not a whole number from 1
     12: serve.timing.lease: invalid duration "soon": expected number at 0; write it like "90s"
-    14: unknown key "serve.rules.0.chanel"; did you mean "channel"?
-    17: serve.rules.1.reject: invalid type: string "yes", expected a boolean
-    18: serve.rules.1.daily_budget_usd: invalid type: boolean `true`, expected f64
+    13: serve.timing.batch: 30 is not a duration, such as "90s"
+    15: unknown key "serve.rules.0.chanel"; did you mean "channel"?
+    18: serve.rules.1.reject: "yes" is not true or false
+    19: serve.rules.1.daily_budget_usd: true is not a number
     "#);
     assert_eq!(problems("serve = 1"), "1: serve must be a table, as in [serve]");
-    assert_eq!(
-        problems("[serve]\nlimits = 1"),
-        "2: serve.limits: invalid type: integer `1`, expected struct LimitsTable"
-    );
+    assert_eq!(problems("[serve]\nlimits = 1"), "2: serve.limits: 1 is not a table");
 }
 
 #[test]
@@ -256,4 +255,36 @@ fn the_built_in_values_are_those_of_the_configuration() {
     assert_eq!((built.limits, built.timing, built.retries), (defaults.limits, defaults.timing, defaults.retries));
     assert_eq!((built.listen, built.turn.permission), (defaults.listen, PermissionMode::Ask));
     assert_eq!(built.turn.max_turns, defaults.turn.max_turns);
+}
+
+#[test]
+fn an_invalid_rule_for_tools_is_reported_with_its_entry() {
+    let text = "[serve]\nallow_tools = [\"Read\", \"not (a rule\", \"\"]\n[[serve.rules]]\nallow_tools = [\"()\"]\n";
+    insta::assert_snapshot!(refusals(text), @r#"
+    allow_tools.1: "not (a rule" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    allow_tools.2: "" is not a valid tool rule: it names no tool; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    rules.0.allow_tools.0: "()" is not a valid tool rule: its brackets are empty; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    "#);
+}
+
+#[test]
+fn a_channel_that_does_not_exist_is_refused_with_the_known_ones() {
+    insta::assert_snapshot!(refusals(r#"
+        [serve]
+        tools = { other_chats = ["webhook-tickets:7", "discrod:*"] }
+        [[serve.rules]]
+        channel = "htpp"
+        [[serve.rules]]
+        channel = "tickets"
+        approvers = ["slakc:7", "token:1", "telegram:5", "schedule:x"]
+        [[serve.webhooks]]
+        name = "tickets"
+        url = "https://example.org/"
+        secrets = ["0123456789abcdef"]
+    "#), @r#"
+    rules.0.channel: unknown channel "htpp"; did you mean "http"?; known are: http, schedule, discord, slack, telegram, webhook-tickets
+    rules.1.channel: unknown channel "tickets"; did you mean "webhook-tickets"?; known are: http, schedule, discord, slack, telegram, webhook-tickets
+    rules.1.approvers.0: unknown channel "slakc"; did you mean "slack"?; known are: http, schedule, discord, slack, telegram, webhook-tickets
+    tools.other_chats.1: unknown channel "discrod"; did you mean "discord"?; known are: http, schedule, discord, slack, telegram, webhook-tickets
+    "#);
 }

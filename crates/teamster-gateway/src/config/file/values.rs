@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use teamster::request::{PermissionMode, ProjectTrust};
 
@@ -16,10 +17,22 @@ pub struct Time(pub Duration);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let invalid =
-            |error| serde::de::Error::custom(format!("invalid duration {text:?}: {error}; write it like \"90s\""));
-        humantime::parse_duration(&text).map(Self).map_err(invalid)
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Time;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a duration, such as \"90s\"")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
+                let invalid = |error| E::custom(format!("invalid duration {text:?}: {error}; write it like \"90s\""));
+                humantime::parse_duration(text).map(Time).map_err(invalid)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
     }
 }
 
