@@ -89,7 +89,7 @@ async fn the_client_understands_the_errors() -> Result<()> {
     assert_eq!(test.bot.read().await?, json!({"error": "RetryAfter", "seconds": 3}));
 
     let refused = Fault::Error { code: 400, description: "Bad Request: message is too long".to_owned() };
-    test.server.fail("sendMessage", refused, 1);
+    test.server.fail("sendMessage", &refused, 1);
     test.server.write(Post::private(&test.ada, "two"));
     test.bot.read().await?;
     let error = test.bot.read().await?;

@@ -62,7 +62,7 @@ async fn one_conflict_is_retried_because_the_service_may_hold_an_older_poll_of_o
     let world = World::new().await;
     let conflict =
         Fault::Error { code: 409, description: "Conflict: terminated by other getUpdates request".to_owned() };
-    world.server.fail("getUpdates", conflict, 2);
+    world.server.fail("getUpdates", &conflict, 2);
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "hello"));
     world.messages(1).await;

@@ -59,10 +59,10 @@ async fn a_file_that_the_service_does_not_give_is_refused() {
 async fn a_download_that_is_cut_is_repeated_and_one_that_never_works_blocks_nothing() {
     let world = World::new().await;
     let receiving = world.receive();
-    world.server.fail("file", Fault::CutBefore, 2);
+    world.server.fail("file", &Fault::CutBefore, 2);
     world.server.write(Post::private(&ada(), "one").document("a.txt", "x"));
     assert_eq!(world.messages(1).await[0].attachments[0].bytes, b"x");
-    world.server.fail("file", Fault::CutBefore, 3);
+    world.server.fail("file", &Fault::CutBefore, 3);
     world.server.write(Post::private(&ada(), "two").document("b_x.txt", "x"));
     world.server.write(Post::private(&ada(), "three"));
     let shown = world.shown(11, "cannot be downloaded").await;

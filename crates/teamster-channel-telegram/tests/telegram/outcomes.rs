@@ -19,7 +19,7 @@ async fn a_limit_of_a_chat_waits_for_it_alone_and_one_of_the_bot_for_all() {
     let world = World::new().await;
     world.meet();
     world.server.write(Post::private(&Person::new(12, "Bob"), "hi"));
-    world.server.fail("sendMessage", Fault::RateLimit { retry_after: 35 }, 2);
+    world.server.fail("sendMessage", &Fault::RateLimit { retry_after: 35 }, 2);
     for (chat, expected) in [(11, RateScope::Chat), (12, RateScope::Channel)] {
         match world.channel.send(&to(chat)).await {
             SendOutcome::NotSent(SendError::Later { after, scope, .. }) => {
@@ -45,7 +45,7 @@ async fn too_many_messages_are_answered_with_the_time_to_wait() {
 async fn a_cut_after_the_message_was_stored_is_unknown() {
     let world = World::new().await;
     world.meet();
-    world.server.fail("sendMessage", Fault::CutAfter, 1);
+    world.server.fail("sendMessage", &Fault::CutAfter, 1);
     let outcome = world.channel.send(&to(11)).await;
     assert!(matches!(outcome, SendOutcome::Unknown(_)), "{outcome:?}");
     world.shown(11, "text").await;
@@ -58,13 +58,13 @@ async fn an_error_of_the_service_is_unknown_for_a_message_and_repeated_for_an_ed
     world.meet();
     let internal = Fault::Error { code: 500, description: "Internal Server Error".to_owned() };
     for fault in [Fault::BadGateway, internal, Fault::CutBefore] {
-        world.server.fail("sendMessage", fault.clone(), 1);
+        world.server.fail("sendMessage", &fault, 1);
         let outcome = world.channel.send(&to(11)).await;
         assert!(matches!(outcome, SendOutcome::Unknown(_)), "{outcome:?}");
         if fault == Fault::CutBefore {
             continue;
         }
-        world.server.fail("editMessageText", fault, 1);
+        world.server.fail("editMessageText", &fault, 1);
         let edit = Outgoing { operation: Operation::Edit("1".to_owned()), ..to(11) };
         let outcome = world.channel.send(&edit).await;
         assert!(matches!(outcome, SendOutcome::NotSent(SendError::Later { .. })), "{outcome:?}");
@@ -81,7 +81,7 @@ async fn a_chat_that_the_bot_cannot_write_to_gets_nothing_ever() {
         "{outcome:?}"
     );
     let blocked = Fault::Error { code: 403, description: "Forbidden: bot was blocked by the user".to_owned() };
-    world.server.fail("sendMessage", blocked, 1);
+    world.server.fail("sendMessage", &blocked, 1);
     let outcome = world.channel.send(&to(11)).await;
     assert!(matches!(outcome, SendOutcome::NotSent(SendError::Never(_))), "{outcome:?}");
     let foreign = Outgoing { address: Address { chat: "C0123".to_owned(), thread: String::new() }, ..to(11) };

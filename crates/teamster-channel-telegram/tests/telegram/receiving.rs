@@ -76,10 +76,10 @@ async fn a_message_that_cannot_be_accepted_is_received_again_in_order() {
 #[tokio::test]
 async fn a_poll_that_fails_is_repeated() {
     let world = World::new().await;
-    world.server.fail("getMe", Fault::CutBefore, 1);
-    world.server.fail("getUpdates", Fault::CutBefore, 1);
-    world.server.fail("getUpdates", Fault::BadGateway, 1);
-    world.server.fail("getUpdates", Fault::RateLimit { retry_after: 1 }, 1);
+    world.server.fail("getMe", &Fault::CutBefore, 1);
+    world.server.fail("getUpdates", &Fault::CutBefore, 1);
+    world.server.fail("getUpdates", &Fault::BadGateway, 1);
+    world.server.fail("getUpdates", &Fault::RateLimit { retry_after: 1 }, 1);
     let receiving = world.receive();
     world.server.write(Post::private(&ada(), "hello"));
     world.messages(1).await;

@@ -74,10 +74,10 @@ async fn a_text_whose_entities_are_refused_is_sent_without_them() {
     let world = World::new().await;
     world.meet();
     let refused = || Fault::Error { code: 400, description: "Bad Request: can't parse entities: x".to_owned() };
-    world.server.fail("sendMessage", refused(), 1);
+    world.server.fail("sendMessage", &refused(), 1);
     let id = sent(&world, &outgoing(Operation::New, answer("**bold**"))).await;
     assert_eq!(world.shown(11, "bold").await["entities"], serde_json::json!([]));
-    world.server.fail("editMessageText", refused(), 1);
+    world.server.fail("editMessageText", &refused(), 1);
     sent(&world, &outgoing(Operation::Edit(id), answer("**bolder**"))).await;
     world.shown(11, "bolder").await;
 }

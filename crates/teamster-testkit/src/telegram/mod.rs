@@ -135,8 +135,8 @@ impl TelegramServer {
     }
 
     /// Makes the next `times` calls of a method fail. The method `file` is a download.
-    pub fn fail(&self, method: &str, fault: Fault, times: u32) {
-        self.shared.change(|world| world.faults.add(method, &fault, times));
+    pub fn fail(&self, method: &str, fault: &Fault, times: u32) {
+        self.shared.change(|world| world.faults.add(method, fault, times));
     }
 
     /// Permits this number of messages in a chat within a time. More are answered with 429.
