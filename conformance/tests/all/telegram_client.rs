@@ -83,7 +83,7 @@ async fn the_client_downloads_and_sends_files() -> Result<()> {
 #[tokio::test]
 async fn the_client_understands_the_errors() -> Result<()> {
     let Some(mut test) = Echo::start().await? else { return Ok(()) };
-    test.server.fail("sendMessage", Fault::RateLimit { retry_after: 3 }, 1);
+    test.server.fail("sendMessage", &Fault::RateLimit { retry_after: 3 }, 1);
     test.server.write(Post::private(&test.ada, "one"));
     test.bot.read().await?;
     assert_eq!(test.bot.read().await?, json!({"error": "RetryAfter", "seconds": 3}));

@@ -35,10 +35,10 @@ async fn a_limit_of_a_chat_waits_for_it_alone_and_one_of_the_bot_for_all() {
 async fn too_many_messages_are_answered_with_the_time_to_wait() {
     let world = World::new().await;
     world.meet();
-    world.server.limit_chats(1, Duration::from_secs(60));
+    world.server.limit_chats(1, Duration::from_mins(1));
     assert!(matches!(world.channel.send(&to(11)).await, SendOutcome::Sent(_)));
     let SendOutcome::NotSent(SendError::Later { after, .. }) = world.channel.send(&to(11)).await else { panic!() };
-    assert_eq!(after, Some(Duration::from_secs(60)));
+    assert_eq!(after, Some(Duration::from_mins(1)));
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn with_a_rejected_token_all_messages_wait() {
     world.server.revoke_token();
     let outcome = world.channel.send(&to(11)).await;
     let SendOutcome::NotSent(SendError::Later { scope, after, reason }) = outcome else { panic!("{outcome:?}") };
-    assert_eq!((scope, after), (RateScope::Channel, Some(Duration::from_secs(60))));
+    assert_eq!((scope, after), (RateScope::Channel, Some(Duration::from_mins(1))));
     assert!(reason.contains("Unauthorized"), "{reason}");
 }
 

@@ -99,7 +99,7 @@ async fn an_answer_grows_in_one_telegram_message_and_only_an_approver_permits_a_
 async fn an_answer_whose_send_was_cut_is_shown_again_with_a_mark() {
     let chat = Chat::start("[[turns]]\nsteps = [{ say = \"Hello\" }]\n").await;
     // The first message is that of the growing answer. Its edit is not repeated with a mark, since that is harmless.
-    chat.server.fail("sendMessage", Fault::CutAfter, 1);
+    chat.server.fail("sendMessage", &Fault::CutAfter, 1);
     chat.server.write(Post::private(&chat.ada, "hello"));
     chat.shows("the answer", |message| text(message).ends_with("Hello")).await;
     let in_time = chat.server.wait_until(LIMIT, |server| Chat::answers(server).len() == 2).await;
