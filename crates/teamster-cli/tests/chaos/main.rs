@@ -150,7 +150,8 @@ async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
     let addresses = client.create_conversations(2).await;
     let sent = client.send_all(&addresses, 2, &Arc::new(Semaphore::new(2))).await;
-    for conversation in client.conversations().await.values() {
+    // The messages may have gone to the same conversation.
+    for conversation in client.conversations().await.values().filter(|one| one["state"] != "idle") {
         client.wait_for_event(conversation["id"].as_str().expect("an id"), "text").await;
     }
     gateway.kill();
