@@ -19,6 +19,7 @@ const CHECK_RETRY: u64 = 10;
 
 /// The stable code of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ProblemCode {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::World;
-use crate::http::{Protection, ProtectionOptions, routes, tokens};
+use crate::http::{ProblemCode, Protection, ProtectionOptions, routes, tokens};
 
 /// The file is written again if this variable is set.
 const UPDATE: &str = "TEAMSTER_UPDATE_SNAPSHOTS";
@@ -56,4 +56,19 @@ async fn every_call_has_an_id_a_text_and_a_problem() {
         }
     }
     assert!(ids.len() > 25, "{ids:?}");
+}
+
+#[tokio::test]
+async fn the_documentation_names_each_code_of_a_problem_with_its_status() {
+    let world = World::memory(|_| {});
+    let served = served(&world).await;
+    let codes = served["components"]["schemas"]["ProblemCode"]["enum"].as_array().unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway.md");
+    let documentation = std::fs::read_to_string(path).unwrap();
+    for code in codes {
+        let name = code.as_str().unwrap();
+        let status = serde_json::from_value::<ProblemCode>(code.clone()).unwrap().status();
+        let row = format!("| {} | `{name}` |", status.as_u16());
+        assert!(documentation.contains(&row), "docs/gateway.md has no row {row:?}");
+    }
 }
