@@ -1,6 +1,7 @@
 //! Verifies what people see in the chats against the logs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ pub(crate) async fn check(services: &Services, client: &Client) -> String {
             let log = logs.remove(&texts[0]).unwrap_or_else(|| panic!("{} is accepted", texts[0]));
             check_chat(service.as_ref(), *chat, texts, &log, &mut counts);
         }
-        summary.push_str(&format!("{}: {counts:?}; ", service.name()));
+        write!(summary, "{}: {counts:?}; ", service.name()).expect("text");
     }
     assert!(logs.is_empty(), "conversations of unknown chats: {:?}", logs.keys());
     summary
@@ -49,7 +50,7 @@ fn check_chat(service: &dyn Service, chat: Chat, written: &[String], log: &[Valu
     let at = format!("{} {chat}", service.name());
     assert_eq!(texts_of(log).collect::<Vec<_>>(), written, "{at}: each message is accepted once, in order");
     let shown = service.answers(chat);
-    check_permissions(&at, log, &shown);
+    check_permissions(service, &at, log, &shown);
     let turns = log.iter().filter(|event| event["type"] == "turn_queued").map(|event| &event["turnId"]);
     let ends: Vec<_> = log.iter().filter(|event| event["type"] == "turn_finished").collect();
     assert!(turns.eq(ends.iter().map(|end| &end["turnId"])), "{at}: the turns end in order");
@@ -98,14 +99,12 @@ fn people() -> impl Iterator<Item = u32> {
 }
 
 /// Only the approver allows calls, and no buttons are left.
-fn check_permissions(at: &str, log: &[Value], shown: &[Shown]) {
+fn check_permissions(service: &dyn Service, at: &str, log: &[Value], shown: &[Shown]) {
     for event in log.iter().filter(|event| event["type"] == "permission_answered") {
         let is_allowed = event["decision"].as_str().expect("a decision").starts_with("allow");
         let by = event["by"].as_str().unwrap_or_default();
-        assert!(
-            !is_allowed || people().any(|person| by.ends_with(&format!(":{person}"))),
-            "{at}: allowed by another person: {event}"
-        );
+        let is_person = |person: u32| by.ends_with(&format!(":{}", service.person_id(person)));
+        assert!(!is_allowed || people().any(is_person), "{at}: allowed by another person: {event}");
     }
     let open: Vec<_> = shown.iter().filter(|shown| shown.has_buttons).collect();
     assert!(open.is_empty(), "{at}: requests that stay open: {open:?}");

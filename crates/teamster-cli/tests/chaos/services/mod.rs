@@ -1,15 +1,20 @@
 //! Chat services with people who write to the gateway's bots, and press the buttons of permission requests.
 
 mod checker;
+mod discord;
 mod people;
+mod slack;
 mod telegram;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 pub(crate) use checker::check;
 pub(crate) use people::press_buttons;
 
+use crate::client::Client;
 use crate::plan::{one_in, random_index};
 
 /// The number of chats of a service.
@@ -55,8 +60,10 @@ pub(crate) trait Service: Send + Sync {
     /// Makes the service do one of the things that services do: limits, errors, lost connections, repeated events.
     fn disturb(&self);
 
-    /// Returns the number of events that the bot has not confirmed.
-    fn unconfirmed(&self) -> usize;
+    /// Returns the id of a person in this service.
+    fn person_id(&self, person: u32) -> String {
+        person.to_string()
+    }
 }
 
 /// The services, and what people have written there.
@@ -69,7 +76,11 @@ pub(crate) struct Services {
 impl Services {
     /// Starts all of them.
     pub(crate) async fn start() -> Self {
-        let all: Vec<Box<dyn Service>> = vec![Box::new(telegram::Telegram::start().await)];
+        let all: Vec<Box<dyn Service>> = vec![
+            Box::new(telegram::Telegram::start().await),
+            Box::new(discord::Discord::start().await),
+            Box::new(slack::Slack::start().await),
+        ];
         Self { all: Arc::new(all), written: Arc::default() }
     }
 
@@ -84,13 +95,31 @@ impl Services {
             let name = service.name();
             let (table, secrets) = service.configuration();
             tables.push_str(&table);
-            tables.push_str(&format!(
-                "[[serve.rules]]\nchannel = \"{name}\"\nauthors = [\"11\", \"12\"]\n\
-                 approvers = [\"{name}:11\", \"{name}:12\"]\n"
-            ));
+            let [ada, bob] = [0, 1].map(|chat| service.person_id(person_of(chat)));
+            let approvers = format!("\"{name}:{ada}\", \"{name}:{bob}\"");
+            let rule = format!("channel = \"{name}\"\nauthors = [\"{ada}\", \"{bob}\"]\napprovers = [{approvers}]\n");
+            writeln!(tables, "[[serve.rules]]\n{rule}").expect("text");
             files.extend(secrets);
         }
         (tables, files)
+    }
+
+    /// Waits until the gateway has accepted all messages.
+    pub(crate) async fn wait_until_accepted(&self, client: &Client, limit: Duration) {
+        let limit = Instant::now() + limit;
+        let all: usize = self.written().values().map(Vec::len).sum();
+        loop {
+            let mut accepted = 0;
+            for conversation in client.list("/v1/conversations").await {
+                let log = client.log(conversation["id"].as_str().expect("an id")).await;
+                accepted += log.iter().filter(|event| event["type"] == "turn_queued").count();
+            }
+            if accepted >= all {
+                return;
+            }
+            assert!(Instant::now() < limit, "{accepted} of {all} messages are accepted:\n{}", client.gateway.log());
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
     }
 
     /// A person writes in a random chat. Some services fail now and then.

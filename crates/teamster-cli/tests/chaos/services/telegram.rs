@@ -95,8 +95,4 @@ impl Service for Telegram {
             self.server.repeat_updates();
         }
     }
-
-    fn unconfirmed(&self) -> usize {
-        self.server.unconfirmed()
-    }
 }
