@@ -3,9 +3,6 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Private channels with the bot.
-pub(crate) const DIRECT: u8 = 1;
-
 /// The kinds of channels that are threads.
 const THREADS: [u8; 3] = [10, 11, 12];
 
