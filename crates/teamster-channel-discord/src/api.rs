@@ -33,7 +33,8 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 const MAX_LIMITED: u32 = 3;
 
 /// The User-Agent that the service demands.
-const USER_AGENT: &str = concat!("DiscordBot (https://github.com/teamster-dev/teamster, ", env!("CARGO_PKG_VERSION"), ")");
+const USER_AGENT: &str =
+    concat!("DiscordBot (https://github.com/teamster-dev/teamster, ", env!("CARGO_PKG_VERSION"), ")");
 
 /// The hosts of attachments, besides that of the API.
 const FILE_HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];

@@ -189,7 +189,9 @@ mod tests {
     fn the_token_is_sent_encrypted_or_within_this_machine_only() {
         let with_url = |url: &str| DiscordConfig { api_url: url.to_owned(), ..config() }.parse_api_url();
         assert!(with_url(OFFICIAL_API).is_ok() && with_url("http://127.0.0.1:8081/api/v10").is_ok());
-        for url in ["http://10.0.0.1", "ftp://example.com", "https://user:pass@example.com", "https://e.com/?x=1", "no url"] {
+        for url in
+            ["http://10.0.0.1", "ftp://example.com", "https://user:pass@example.com", "https://e.com/?x=1", "no url"]
+        {
             assert!(with_url(url).is_err(), "{url}");
         }
         let gateway = |url: &str| config().check_gateway_url(url);

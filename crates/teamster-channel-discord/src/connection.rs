@@ -4,6 +4,7 @@
 //! and the session is resumed after the last event that was read.
 
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream as _;
@@ -14,7 +15,7 @@ use teamster_channel::ChannelError;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use twilight_gateway::error::ReceiveMessageErrorType;
-use twilight_gateway::{CloseFrame, ConfigBuilder, Intents, Message as Frame, Shard, ShardId};
+use twilight_gateway::{CloseFrame, ConfigBuilder, Intents, Message as Frame, Shard, ShardId, ShardState};
 
 use crate::config::Servers;
 use crate::identify::Identifies;
@@ -38,7 +39,7 @@ const MAX_DELAY: Duration = Duration::from_mins(1);
 /// The longest wait for starts that the service permits, until it is asked again.
 const MAX_START_WAIT: Duration = Duration::from_mins(10);
 
-/// The time for the end of a connection.
+/// The time for sending the end of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is received.
@@ -273,11 +274,21 @@ impl<'a> Connection<'a> {
         // The session is that before the close: what arrives now is received again.
         _ = self.items.try_send(Item { event: Event::Nothing, session: session_of(shard) });
         shard.close(CloseFrame::RESUME);
-        let closed = async {
-            while let Some(Ok(Frame::Text(_))) = next(shard).await {}
-        };
-        // Without an answer, the connection is cut.
-        _ = tokio::time::timeout(CLOSE_TIMEOUT, closed).await;
+        // The shard would connect again after the answer, so it is not awaited.
+        let closing = std::future::poll_fn(|context| {
+            let polled = Pin::new(&mut *shard).poll_next(context);
+            let is_sent = matches!(shard.state(), ShardState::Disconnected { .. });
+            match polled {
+                _ if is_sent => Poll::Ready(()),
+                Poll::Ready(Some(Ok(_))) => {
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                Poll::Ready(_) => Poll::Ready(()),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
     }
 
     fn next_delay(&mut self) -> Duration {
@@ -328,7 +339,8 @@ fn fatal(code: Option<u16>) -> ChannelError {
         Some(4_004) => rejected("its gateway does not accept the token (close code 4004)"),
         Some(4_014) => ChannelError::Setting(no_content_intent()),
         Some(4_011) => ChannelError::Setting(
-            "the Discord bot is in more servers than one connection may serve (close code 4011): remove it from some".to_owned(),
+            "the Discord bot is in more servers than one connection may serve (close code 4011): remove it from some"
+                .to_owned(),
         ),
         code => {
             let code = code.map_or_else(|| "no code".to_owned(), |code| format!("close code {code}"));

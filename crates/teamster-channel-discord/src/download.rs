@@ -61,7 +61,9 @@ impl Receiver<'_> {
         self.failed_download = Some((message.to_owned(), attempts));
         if error.is_final() || attempts >= MAX_ATTEMPTS {
             let (name, reason) = (render::escape(&file.name), render::escape(&error.to_string()));
-            return Ok(Files::Refused(format!("The file {name} cannot be downloaded: {reason}. Send the message again.")));
+            return Ok(Files::Refused(format!(
+                "The file {name} cannot be downloaded: {reason}. Send the message again."
+            )));
         }
         Err(InboxError(format!("a file cannot be downloaded: {error}")))
     }

@@ -104,7 +104,9 @@ impl Receiver<'_> {
 
     /// Opens the thread of an accepted message. If that fails for now, the first answer opens it.
     async fn open(&self, place: &Place, name: &str) {
-        let Err(error) = self.channel.open_thread(&place.address.chat, &place.message, Some(name)).await else { return };
+        let Err(error) = self.channel.open_thread(&place.address.chat, &place.message, Some(name)).await else {
+            return;
+        };
         tracing::warn!(%error, "a thread in Discord was not opened");
         if matches!(error, CallError::Refused { status: 403, .. }) {
             let text = "I may not open a thread here, so I cannot answer. Grant my role the permissions *Create Public \

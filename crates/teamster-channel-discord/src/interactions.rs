@@ -116,7 +116,8 @@ impl Receiver<'_> {
         let address = self.address_of(interaction).await?;
         match pressed(interaction) {
             Pressed::Command(name, argument) => {
-                let reply = self.inbox.command(ChatCommand { name: name.to_owned(), argument, author, address }).await?;
+                let reply =
+                    self.inbox.command(ChatCommand { name: name.to_owned(), argument, author, address }).await?;
                 self.reply(interaction, &reply.text).await;
             }
             Pressed::Decides(token) => {

@@ -72,7 +72,8 @@ impl DiscordChannel {
     async fn try_send(&self, outgoing: &Outgoing, channel: &str) -> Result<Option<String>, CallError> {
         match (&outgoing.operation, &outgoing.content) {
             (Operation::New, content) => {
-                let mut body = message_body(&outgoing.shown_text(), &rows(content), matches!(content, Content::File(_)));
+                let mut body =
+                    message_body(&outgoing.shown_text(), &rows(content), matches!(content, Content::File(_)));
                 set_nonce(&mut body, &outgoing.nonce());
                 let file = match content {
                     Content::File(file) => Some((file, outgoing)),
@@ -193,8 +194,9 @@ fn gone() -> CallError {
 /// Returns the outcome of a call that has failed.
 fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
     let reason = error.to_string();
-    let later =
-        |after: Option<Duration>, scope| SendOutcome::NotSent(SendError::Later { reason: reason.clone(), after, scope });
+    let later = |after: Option<Duration>, scope| {
+        SendOutcome::NotSent(SendError::Later { reason: reason.clone(), after, scope })
+    };
     match error {
         CallError::NotSent(_) => later(None, RateScope::Channel),
         CallError::Limited { after, is_global } => {
@@ -209,10 +211,8 @@ fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
         // The token is wrong. The messages wait until it is corrected.
         _ if error.status() == Some(401) => later(Some(AFTER_REJECTION), RateScope::Channel),
         // An edit does not open an archived thread again; a new message does.
-        _ if matches!(
-            error.code(),
-            Some(UNKNOWN_MESSAGE | OLD_MESSAGE | OF_ANOTHER_AUTHOR | ARCHIVED_THREAD)
-        ) && matches!(operation, Operation::Edit(_)) =>
+        _ if matches!(error.code(), Some(UNKNOWN_MESSAGE | OLD_MESSAGE | OF_ANOTHER_AUTHOR | ARCHIVED_THREAD))
+            && matches!(operation, Operation::Edit(_)) =>
         {
             SendOutcome::NotSent(SendError::Gone(reason))
         }

@@ -160,9 +160,7 @@ pub(crate) fn rejected(answer: &str) -> ChannelError {
 
 /// Returns a command as the service registers it: for servers and for direct messages.
 fn command(spec: &CommandSpec) -> Value {
-    let option = |name: &str| {
-        json!({"type": TEXT_OPTION, "name": name, "description": format!("The {name}"), "required": false})
-    };
+    let option = |name: &str| json!({"type": TEXT_OPTION, "name": name, "description": format!("The {name}"), "required": false});
     let options: Vec<_> = spec.argument.map(option).into_iter().collect();
     json!({"type": 1, "name": spec.name, "description": spec.description, "options": options, "contexts": [0, 1],
         "integration_types": [0]})

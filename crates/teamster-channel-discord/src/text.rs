@@ -36,7 +36,9 @@ pub(crate) fn label(text: &str, max: usize) -> String {
 }
 
 fn is_visible(character: char) -> bool {
-    !character.is_whitespace() && !character.is_control() && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    !character.is_whitespace()
+        && !character.is_control()
+        && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ impl Sent {
     /// Reads a request. The error is a text for the client.
     pub(super) async fn read(request: Request<Body>) -> Result<Self, String> {
         let query = request.uri().query().unwrap_or_default().split('&');
-        let query = query.filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let query =
+            query.filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut sent = Self { query: query.collect(), ..Self::default() };
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with("multipart/") {
@@ -37,7 +38,8 @@ impl Sent {
         }
         let body = axum::body::to_bytes(request.into_body(), MAX_BODY).await.map_err(|error| error.to_string())?;
         if !body.is_empty() {
-            sent.json = serde_json::from_slice(&body).map_err(|error| format!("The request body contains invalid JSON: {error}"))?;
+            sent.json = serde_json::from_slice(&body)
+                .map_err(|error| format!("The request body contains invalid JSON: {error}"))?;
         }
         Ok(sent)
     }

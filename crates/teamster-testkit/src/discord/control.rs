@@ -95,15 +95,21 @@ async fn act(State(shared): State<Arc<Shared>>, Path(action): Path<String>, body
             world.edit(channel, message, &text);
             json!({})
         }),
-        "press" => with(&shared, &body, |world, Press { channel, message, button, by }| {
-            json!({"interaction": world.press(channel, message, &button, &by)})
-        }),
-        "slash" => with(&shared, &body, |world, Slash { channel, name, argument, by }| {
-            json!({"interaction": world.slash(channel, &name, argument.as_deref(), &by)})
-        }),
-        "submit" => with(&shared, &body, |world, Submit { interaction, text, by }| {
-            json!({"interaction": world.submit(interaction, &text, &by)})
-        }),
+        "press" => with(
+            &shared,
+            &body,
+            |world, Press { channel, message, button, by }| json!({"interaction": world.press(channel, message, &button, &by)}),
+        ),
+        "slash" => with(
+            &shared,
+            &body,
+            |world, Slash { channel, name, argument, by }| json!({"interaction": world.slash(channel, &name, argument.as_deref(), &by)}),
+        ),
+        "submit" => with(
+            &shared,
+            &body,
+            |world, Submit { interaction, text, by }| json!({"interaction": world.submit(interaction, &text, &by)}),
+        ),
         "fail" => with(&shared, &body, |world, Failure { route, fault, times }| {
             world.faults.add(&route, &fault, times);
             json!({})

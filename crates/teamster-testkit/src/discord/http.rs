@@ -41,7 +41,9 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 }
 
 async fn call(State(shared): State<Arc<Shared>>, Path(path): Path<String>, request: Request<Body>) -> Response {
-    let Some(route) = route(request.method(), &path) else { return respond(Err(ApiError::not_found()), HeaderMap::new()) };
+    let Some(route) = route(request.method(), &path) else {
+        return respond(Err(ApiError::not_found()), HeaderMap::new());
+    };
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let is_known = authorization.and_then(|text| text.strip_prefix("Bot ")) == Some(&shared.world().token);
     if !is_known && !has_own_token(&route.action) {

@@ -108,7 +108,8 @@ impl World {
     /// The first answer.
     pub(super) fn callback(&mut self, interaction: u64, token: &str, sent: &Sent) -> Result<(), ApiError> {
         let unknown = || ApiError::new(404, 10_062, "Unknown interaction");
-        let pending = self.interactions.get(&interaction).filter(|pending| pending.token == token).ok_or_else(unknown)?;
+        let pending =
+            self.interactions.get(&interaction).filter(|pending| pending.token == token).ok_or_else(unknown)?;
         if pending.answered.is_some() {
             return Err(ApiError::new(400, 40_060, "Interaction has already been acknowledged."));
         }
@@ -199,7 +200,8 @@ impl World {
 
     /// Returns the last text that only the person sees.
     pub(super) fn shown_to(&self, interaction: u64) -> Option<String> {
-        let texts = self.interactions.get(&interaction)?.shown.iter().filter_map(|shown| shown.get("content")?.as_str());
+        let texts =
+            self.interactions.get(&interaction)?.shown.iter().filter_map(|shown| shown.get("content")?.as_str());
         texts.filter(|text| !text.is_empty()).next_back().map(str::to_owned)
     }
 }

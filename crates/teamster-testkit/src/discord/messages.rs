@@ -73,7 +73,8 @@ impl World {
         let content = more.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();
         let is_parsed = |kind: &str| parse.iter().any(|known| known == kind);
         let (users, roles) = found_mentions(&content);
-        let users: Vec<_> = if is_parsed("users") { users.into_iter().map(|id| self.user(id)).collect() } else { Vec::new() };
+        let users: Vec<_> =
+            if is_parsed("users") { users.into_iter().map(|id| self.user(id)).collect() } else { Vec::new() };
         let roles = if is_parsed("roles") { roles } else { Vec::new() };
         let everyone = is_parsed("everyone") && (content.contains("@everyone") || content.contains("@here"));
         let mut message = json!({"id": id.to_string(), "channel_id": channel.to_string(), "author": author,
@@ -168,7 +169,8 @@ impl World {
         let guild = self.channels.get(&channel).and_then(|channel| channel.guild);
         if let (Some(guild), Some(message)) = (guild, message.as_object_mut()) {
             message.insert("guild_id".to_owned(), guild.to_string().into());
-            let member = json!({"nick": null, "roles": [], "joined_at": timestamp(0), "deaf": false, "mute": false, "flags": 0});
+            let member =
+                json!({"nick": null, "roles": [], "joined_at": timestamp(0), "deaf": false, "mute": false, "flags": 0});
             message.insert("member".to_owned(), member);
         }
         message
@@ -235,12 +237,17 @@ pub(super) fn components(sent: &Sent) -> Result<Vec<Value>, ApiError> {
         for button in buttons {
             let text = |name: &str| button.get(name).and_then(Value::as_str).unwrap_or_default();
             let is_style = matches!(button.get("style").and_then(Value::as_u64), Some(1..=4));
-            let has_lengths = (1..=80).contains(&text("label").chars().count()) && (1..=100).contains(&text("custom_id").len());
+            let has_lengths =
+                (1..=80).contains(&text("label").chars().count()) && (1..=100).contains(&text("custom_id").len());
             if button.get("type") != Some(&json!(2)) || !is_style || !has_lengths {
                 return Err(wrong("A button is invalid."));
             }
             if ids.iter().any(|known| known == text("custom_id")) {
-                return Err(ApiError::invalid("components", "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated"));
+                return Err(ApiError::invalid(
+                    "components",
+                    "COMPONENT_CUSTOM_ID_DUPLICATED",
+                    "Component custom id cannot be duplicated",
+                ));
             }
             ids.push(text("custom_id").to_owned());
         }

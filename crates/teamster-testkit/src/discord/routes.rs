@@ -47,13 +47,17 @@ pub(super) fn route(method: &Method, path: &str) -> Option<Route> {
     let id = |text: &str| text.parse::<u64>().ok();
     let (name, major, action) = match (method.as_str(), segments.as_slice()) {
         ("GET", ["users", "@me"]) => ("me", "", Action::Me),
-        ("GET", ["applications", "@me"] | ["oauth2", "applications", "@me"]) => ("application", "", Action::Application),
+        ("GET", ["applications", "@me"] | ["oauth2", "applications", "@me"]) => {
+            ("application", "", Action::Application)
+        }
         ("GET", ["gateway"]) => ("gateway", "", Action::Gateway(false)),
         ("GET", ["gateway", "bot"]) => ("gateway", "", Action::Gateway(true)),
         ("GET", ["users", "@me", "guilds"]) => ("guilds", "", Action::OwnGuilds),
         ("POST", ["users", "@me", "channels"]) => ("openDirect", "", Action::Direct),
         ("GET", ["guilds", guild]) => ("guild", *guild, Action::Guild(id(guild)?)),
-        ("GET", ["guilds", guild, "members", user]) => ("member", *guild, Action::Member(id(guild)?, (*user).to_owned())),
+        ("GET", ["guilds", guild, "members", user]) => {
+            ("member", *guild, Action::Member(id(guild)?, (*user).to_owned()))
+        }
         ("GET", ["channels", channel]) => ("channel", *channel, Action::Channel(id(channel)?)),
         ("GET", ["channels", channel, "messages"]) => ("history", *channel, Action::History(id(channel)?)),
         ("POST", ["channels", channel, "messages"]) => ("createMessage", *channel, Action::Create(id(channel)?)),
@@ -79,7 +83,9 @@ pub(super) fn route(method: &Method, path: &str) -> Option<Route> {
         ("POST", ["interactions", interaction, token, "callback"]) => {
             ("acknowledge", *interaction, Action::Callback(id(interaction)?, (*token).to_owned()))
         }
-        ("GET", ["webhooks", _, token, "messages", "@original"]) => ("reply", *token, Action::Reply((*token).to_owned())),
+        ("GET", ["webhooks", _, token, "messages", "@original"]) => {
+            ("reply", *token, Action::Reply((*token).to_owned()))
+        }
         ("PATCH", ["webhooks", _, token, "messages", "@original"]) => {
             ("editReply", *token, Action::EditReply((*token).to_owned()))
         }
