@@ -52,9 +52,9 @@ pub(crate) async fn receive(
     stop: CancellationToken,
 ) -> Result<(), ChannelError> {
     let Some(mut receiver) = Receiver::start(channel, inbox, stop.clone()).await? else { return Ok(()) };
-    let (items, received) = mpsc::channel(QUEUE);
+    let (items, queue) = mpsc::channel(QUEUE);
     let connection = Connection::new(channel, stop, receiver.state.session.clone(), items);
-    let (connected, ()) = tokio::join!(connection.run(), receiver.run(received));
+    let (connected, ()) = tokio::join!(connection.run(), receiver.run(queue));
     connected
 }
 

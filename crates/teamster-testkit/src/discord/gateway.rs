@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::messages::id_of;
 use super::world::{APPLICATION_ID, BOT_ID, CONTENT_FLAG, Shared, World, bot};
@@ -303,7 +304,7 @@ async fn exchange(
     shared: &Arc<Shared>,
     socket: &mut WebSocket,
     number: u64,
-    changes: &mut tokio::sync::watch::Receiver<u64>,
+    changes: &mut watch::Receiver<u64>,
 ) -> Option<u16> {
     loop {
         let output = shared.world().output(number);
@@ -319,8 +320,8 @@ async fn exchange(
             }
         }
         let received = tokio::select! {
-            changed = changes.changed() => {
-                changed.ok()?;
+            change = changes.changed() => {
+                change.ok()?;
                 continue;
             }
             received = socket.recv() => received?.ok()?,

@@ -42,16 +42,16 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 
 async fn call(State(shared): State<Arc<Shared>>, Path(path): Path<String>, request: Request<Body>) -> Response {
     let Some(route) = route(request.method(), &path) else {
-        return respond(Err(ApiError::not_found()), HeaderMap::new());
+        return respond(&Err(ApiError::not_found()), HeaderMap::new());
     };
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let is_known = authorization.and_then(|text| text.strip_prefix("Bot ")) == Some(&shared.world().token);
     if !is_known && !has_own_token(&route.action) {
-        return respond(Err(ApiError::unauthorized()), HeaderMap::new());
+        return respond(&Err(ApiError::unauthorized()), HeaderMap::new());
     }
     let sent = match Sent::read(request).await {
         Ok(sent) => sent,
-        Err(problem) => return respond(Err(ApiError::new(400, 50_109, problem)), HeaderMap::new()),
+        Err(problem) => return respond(&Err(ApiError::new(400, 50_109, problem)), HeaderMap::new()),
     };
     let (fault, limited, headers) = shared.change(|world| {
         world.calls.push(Call { route: route.name.to_owned(), path: path.clone(), body: sent.json.clone() });
@@ -59,15 +59,15 @@ async fn call(State(shared): State<Arc<Shared>>, Path(path): Path<String>, reque
         (world.faults.take(route.name), limited, headers)
     });
     if let Some(after) = limited {
-        return respond(Err(ApiError::too_many(after, false)), headers);
+        return respond(&Err(ApiError::too_many(after, false)), headers);
     }
     let run = |action: &Action| shared.change(|world| run(world, action, &sent));
     match fault {
-        None => respond(run(&route.action), headers),
+        None => respond(&run(&route.action), headers),
         Some(Fault::RateLimit { after_ms, is_global }) => {
-            respond(Err(ApiError::too_many(Duration::from_millis(after_ms), is_global)), headers)
+            respond(&Err(ApiError::too_many(Duration::from_millis(after_ms), is_global)), headers)
         }
-        Some(Fault::Error { status, code, message }) => respond(Err(ApiError::new(status, code, message)), headers),
+        Some(Fault::Error { status, code, message }) => respond(&Err(ApiError::new(status, code, message)), headers),
         Some(Fault::BadGateway) => bad_gateway(),
         Some(Fault::BadGatewayAfter) => {
             _ = run(&route.action);
@@ -121,7 +121,7 @@ async fn file(State(shared): State<Arc<Shared>>, Path((_, id, _)): Path<(String,
     }) {
         Some(Fault::CutBefore | Fault::CutAfter) => return cut(),
         Some(Fault::Error { status, code, message }) => {
-            return respond(Err(ApiError::new(status, code, message)), HeaderMap::new());
+            return respond(&Err(ApiError::new(status, code, message)), HeaderMap::new());
         }
         Some(_) => return bad_gateway(),
         None => {}
@@ -129,17 +129,17 @@ async fn file(State(shared): State<Arc<Shared>>, Path((_, id, _)): Path<(String,
     let content = shared.world().files.content(id);
     match content {
         Some(bytes) => bytes.into_response(),
-        None => respond(Err(ApiError::not_found()), HeaderMap::new()),
+        None => respond(&Err(ApiError::not_found()), HeaderMap::new()),
     }
 }
 
-fn respond(answer: Answer, mut headers: HeaderMap) -> Response {
-    let (status, body) = match &answer {
+fn respond(answer: &Answer, mut headers: HeaderMap) -> Response {
+    let (status, body) = match answer {
         Ok(None) => return (StatusCode::NO_CONTENT, headers).into_response(),
         Ok(Some(result)) => (200, result.clone()),
         Err(error) => (error.status, error.body()),
     };
-    if let Err(ApiError { limited: Some((after, is_global)), .. }) = &answer {
+    if let Err(ApiError { limited: Some((after, is_global)), .. }) = answer {
         let more = [
             ("retry-after", after.as_secs_f64().ceil().to_string()),
             ("x-ratelimit-scope", if *is_global { "global" } else { "user" }.to_owned()),

@@ -200,9 +200,9 @@ impl World {
 
     /// Returns the last text that only the person sees.
     pub(super) fn shown_to(&self, interaction: u64) -> Option<String> {
-        let texts =
+        let mut texts =
             self.interactions.get(&interaction)?.shown.iter().filter_map(|shown| shown.get("content")?.as_str());
-        texts.filter(|text| !text.is_empty()).next_back().map(str::to_owned)
+        texts.rfind(|text| !text.is_empty()).map(str::to_owned)
     }
 }
 

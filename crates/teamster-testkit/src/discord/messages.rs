@@ -148,10 +148,10 @@ impl World {
         if let (Value::Object(stored), Value::Object(changes)) = (&mut *stored, changes) {
             stored.extend(changes);
         }
-        let changed = stored.clone();
-        let event = self.with_guild(channel, changed.clone());
+        let now = stored.clone();
+        let event = self.with_guild(channel, now.clone());
         self.dispatch("MESSAGE_UPDATE", &event);
-        changed
+        now
     }
 
     /// Removes a message, and sends the event.
