@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teamster_channel::Channel;
 use teamster_channel_discord::{DiscordChannel, DiscordConfig, Token};
-use teamster_gateway::channels;
 use teamster_gateway::config::Rule;
 use teamster_testkit::discord::{BOT_ID, DiscordServer, Fault, Person, Post};
 
@@ -21,7 +20,6 @@ const ASK: &str = "[[turns]]\nsteps = [{ say = \"First part\" }, \
 struct Chat {
     server: DiscordServer,
     test: TestGateway,
-    tasks: channels::ChannelTasks,
     ada: Person,
 }
 
@@ -46,10 +44,9 @@ impl Chat {
             }];
         })
         .await;
-        let tasks = channels::start(&test.gateway);
         let connected = server.wait_until(LIMIT, |server| server.connections() == 1).await;
         assert!(connected, "the bot connects");
-        Self { server, test, tasks, ada }
+        Self { server, test, ada }
     }
 
     /// Returns the messages of the bot.
@@ -74,7 +71,6 @@ impl Chat {
 
     async fn end(mut self) {
         self.test.shutdown().await;
-        self.tasks.shutdown().await;
     }
 }
 
