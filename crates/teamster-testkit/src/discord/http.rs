@@ -32,7 +32,9 @@ type Answer = Result<Option<Value>, ApiError>;
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/api/v10/{*path}", any(call))
+        .route("/gateway", get(connect))
         .route("/gateway/", get(connect))
+        .route("/resume", get(connect))
         .route("/resume/", get(connect))
         .route("/cdn/attachments/{channel}/{id}/{name}", get(file))
         .nest("/control", control::router())
@@ -142,6 +144,8 @@ fn respond(answer: &Answer, mut headers: HeaderMap) -> Response {
     if let Err(ApiError { limited: Some((after, is_global)), .. }) = answer {
         let more = [
             ("retry-after", after.as_secs_f64().ceil().to_string()),
+            // Without it, clients take the answer for one of a proxy.
+            ("via", "1.1 google".to_owned()),
             ("x-ratelimit-scope", if *is_global { "global" } else { "user" }.to_owned()),
         ];
         let global = is_global.then(|| ("x-ratelimit-global", "true".to_owned()));

@@ -105,8 +105,8 @@ impl World {
         }
     }
 
-    /// The first answer.
-    pub(super) fn callback(&mut self, interaction: u64, token: &str, sent: &Sent) -> Result<(), ApiError> {
+    /// The first answer. A client may ask for what it has shown.
+    pub(super) fn callback(&mut self, interaction: u64, token: &str, sent: &Sent) -> Result<Option<Value>, ApiError> {
         let unknown = || ApiError::new(404, 10_062, "Unknown interaction");
         let pending =
             self.interactions.get(&interaction).filter(|pending| pending.token == token).ok_or_else(unknown)?;
@@ -134,9 +134,20 @@ impl World {
         if let Some(pending) = self.interactions.get_mut(&interaction) {
             pending.answered = Some(kind);
             pending.form = form;
-            pending.shown.extend(shown);
+            pending.shown.extend(shown.clone());
         }
-        Ok(())
+        if !matches!(sent.query("with_response"), Some("1" | "true")) {
+            return Ok(None);
+        }
+        let message = shown.filter(|message| message.get("id").is_some());
+        let has_message = message.is_some();
+        let answer = json!({"id": interaction.to_string(), "type": kind, "response_message_loading": kind == 5,
+            "response_message_ephemeral": true, "response_message_id": message.as_ref().and_then(|message| message.get("id"))});
+        let mut response = json!({"interaction": answer});
+        if let (true, Some(response)) = (has_message, response.as_object_mut()) {
+            response.insert("resource".to_owned(), json!({"type": kind, "message": message}));
+        }
+        Ok(Some(response))
     }
 
     fn by_token(&mut self, token: &str) -> Result<&mut Pending, ApiError> {

@@ -147,10 +147,7 @@ pub(super) fn run(world: &mut World, action: &Action, sent: &Sent) -> Result<Opt
         }
         Action::Commands => json!(world.commands),
         Action::SetCommands => world.set_commands(&sent.json)?,
-        Action::Callback(interaction, token) => {
-            world.callback(*interaction, token, sent)?;
-            return Ok(None);
-        }
+        Action::Callback(interaction, token) => return world.callback(*interaction, token, sent),
         Action::Reply(token) => world.reply_of(token)?,
         Action::EditReply(token) => world.edit_reply(token, sent)?,
         Action::DeleteReply(token) => {
