@@ -1,6 +1,8 @@
 //! What an event means. Pure: the bot, the settings and the place are arguments. Everything in an event is untrusted.
 
 mod interactions;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use interactions::{Ack, Pressed, ack, author_of_interaction, pressed};
 use teamster_channel::{Address, Author, parse_command};

@@ -160,6 +160,7 @@ impl<'a> Receiver<'a> {
         match event {
             Event::Message(message) => self.message(message).await,
             Event::Edited(message) => self.edited(message).await,
+            Event::Deleted(id) => self.inbox.delete(id).await.map(|()| false),
             Event::Interaction(interaction, acknowledging) => self.interaction(interaction, acknowledging).await,
             Event::Started => self.missed().await.map(|()| true),
             Event::Nothing => Ok(false),

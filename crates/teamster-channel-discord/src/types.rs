@@ -120,6 +120,13 @@ impl Message {
     }
 }
 
+/// A message that was deleted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Deleted {
+    pub(crate) id: String,
+}
+
 /// A user in a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]

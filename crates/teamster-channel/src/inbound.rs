@@ -153,6 +153,11 @@ pub trait Inbox: Send + Sync {
     /// Call it only for an edit by the message's author. A chat service needs no reaction to the outcome.
     async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError>;
 
+    /// Withdraws a message that waits, because it was deleted. The turn of one that an agent works on goes on.
+    async fn delete(&self, _id: &str) -> Result<(), InboxError> {
+        Ok(())
+    }
+
     /// Answers a permission request or a question.
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError>;
 

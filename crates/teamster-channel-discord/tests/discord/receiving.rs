@@ -139,6 +139,17 @@ async fn an_edit_by_the_author_reaches_the_message_and_a_preview_of_a_link_is_no
 }
 
 #[tokio::test]
+async fn a_deleted_message_is_withdrawn_by_its_id() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let id = world.server.write(Post::private(&ada(), "never mind"));
+    world.messages(1).await;
+    world.server.delete(DIRECT, id);
+    world.inbox.until("the deletion", |contents| contents.deletions == [id.to_string()]).await;
+    receiving.stop().await;
+}
+
+#[tokio::test]
 async fn an_edit_of_the_bot_is_ignored() {
     let world = World::new().await;
     let receiving = world.receive().await;

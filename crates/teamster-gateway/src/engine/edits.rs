@@ -12,6 +12,20 @@ use crate::event::GatewayEvent;
 use crate::hooks::HookEvent;
 
 impl Gateway {
+    /// Aborts the turn of a message that waits, because the message was deleted. Returns whether there was one.
+    ///
+    /// A turn that starts in the same moment is asked to abort.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn withdraw_message(&self, channel: &str, channel_id: &str) -> Result<bool, GatewayError> {
+        let found = self.shared.store.turn_of_message(channel.to_owned(), channel_id.to_owned()).await?;
+        match found {
+            Some(turn) if turn.state == TurnState::Queued => self.abort_turn(turn.id).await.map(|_| true),
+            _ => Ok(false),
+        }
+    }
+
     /// Replaces the text of a message that waits.
     ///
     /// # Errors

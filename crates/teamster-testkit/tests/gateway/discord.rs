@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use teamster_channel::Channel;
 use teamster_channel_discord::{DiscordChannel, DiscordConfig, Token};
 use teamster_gateway::config::Rule;
+use teamster_store::TurnState;
 use teamster_testkit::discord::{BOT_ID, DiscordServer, Fault, Person, Post};
 
 use crate::test_gateway::{LIMIT, TestGateway, write_agent};
@@ -104,6 +105,26 @@ async fn an_answer_grows_in_a_thread_and_only_an_approver_permits_a_call() {
     assert_eq!(Chat::answers(&chat.server, thread).len(), 2);
     assert!(Chat::answers(&chat.server, CHANNEL).is_empty(), "a stranger gets nothing");
     assert_eq!(chat.server.count("openThread"), 1);
+    chat.end().await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_deleted_while_it_waits_gets_no_answer() {
+    let chat = Chat::start(ASK).await;
+    let direct = chat.ada.direct();
+    chat.server.write(Post::private(&chat.ada, "first"));
+    let prompt = chat.shows(direct, "a prompt", |message| message["components"] != json!([])).await;
+    let waits = chat.server.write(Post::private(&chat.ada, "second"));
+    // Events are handled in order: when the command is answered, the message waits.
+    let command = chat.server.slash(direct, "status", None, &chat.ada);
+    chat.shown_to(command).await;
+    chat.server.delete(direct, waits);
+    let command = chat.server.slash(direct, "usage", None, &chat.ada);
+    chat.shown_to(command).await;
+    chat.server.press(direct, id(&prompt), "Allow", &chat.ada);
+    chat.shows(direct, "the answer", |message| text(message).ends_with("The **end**")).await;
+    let turn = chat.test.gateway.store().turn_of_message("discord".to_owned(), waits.to_string()).await.unwrap();
+    assert_eq!(turn.unwrap().state, TurnState::Aborted);
     chat.end().await;
 }
 
