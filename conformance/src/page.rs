@@ -48,7 +48,8 @@ impl PagePerson {
         command.arg(web.join("test/person.mjs"));
         let path = std::env::var("PATH").context("PATH is not set")?;
         let profile = home.path().to_str().context("the path of a directory is not UTF-8")?;
-        let variables = [("GATEWAY", url), ("TOKEN", TOKEN), ("CHROMIUM", chromium), ("PATH", &path), ("HOME", profile)];
+        let variables =
+            [("GATEWAY", url), ("TOKEN", TOKEN), ("CHROMIUM", chromium), ("PATH", &path), ("HOME", profile)];
         let mut browser = JsonLines::start(command, &variables)?;
         let opened = browser.read(LIMIT).await?;
         ensure!(opened == json!("ready"), "the page does not open: {opened}");

@@ -1,6 +1,5 @@
 //! The channels that the bot has seen, and the threads that it opens.
 
-use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use crate::service::DiscordChannel;
 use crate::text::label;
 use crate::types::{Channel, Member, Message};
 
-/// The number of channels above which all are forgotten. They are asked for again.
+/// The number of channels above which all are forgotten. They are requested again.
 const MAX_CHANNELS: usize = 50_000;
 
 /// How long the roles of the bot in a server are used.
@@ -29,13 +28,6 @@ const ARCHIVE_AFTER: u32 = 1_440;
 
 /// The code of an error: the message has a thread already.
 const HAS_THREAD: u64 = 160_004;
-
-/// What the bot knows of its servers.
-#[derive(Debug, Default)]
-pub(crate) struct Known {
-    channels: HashMap<String, Channel>,
-    roles: HashMap<String, (Instant, Vec<String>)>,
-}
 
 impl DiscordChannel {
     /// Remembers channels.

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::{CloseFrame, ConfigBuilder, Intents, Message as Frame, Shard, ShardId, ShardState};
 
+use crate::acknowledge::Acknowledging;
 use crate::config::Servers;
 use crate::identify::Identifies;
-use crate::interactions::Acknowledging;
 use crate::service::{DiscordChannel, channel_error, no_content_intent, rejected};
 use crate::state::Session;
 use crate::types::{Channel, Deleted, GuildChannels, Interaction, Message};

@@ -5,13 +5,13 @@ use teamster_channel::{ChatCommand, Edit, InboxError, Message, Receipt, render, 
 
 use crate::api::CallError;
 use crate::download::Files;
-use crate::mapping::{Context, Incoming, Place, Received, edited, incoming};
+use crate::mapping::{Context, Incoming, Origin, Received, edited, incoming};
 use crate::receive::Receiver;
 use crate::send::{message_body, set_nonce};
 use crate::text::LIMIT;
 use crate::types;
 
-/// What the mapping needs to know about the place of a message.
+/// What the mapping needs to know about the origin of a message.
 struct Surroundings {
     roles: Vec<String>,
     channel: Option<types::Channel>,
@@ -28,14 +28,14 @@ impl Receiver<'_> {
         let guild = message.guild_id.as_deref();
         let has_effect = match mapped {
             Incoming::Message(received) => self.received(received, guild).await?,
-            Incoming::Command { name, argument, author, place } => {
-                let command = ChatCommand { name: name.to_owned(), argument, author, address: place.address.clone() };
+            Incoming::Command { name, argument, author, origin } => {
+                let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;
-                self.reply_with(&place, &reply.text).await;
+                self.reply_with(&origin, &reply.text).await;
                 true
             }
-            Incoming::Unreadable { place } => {
-                self.reply_with(&place, "This kind of message cannot be read. Send a text or a file.").await;
+            Incoming::Unreadable { origin } => {
+                self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
                 true
             }
             Incoming::Nothing => false,
@@ -74,28 +74,28 @@ impl Receiver<'_> {
     }
 
     async fn received(&mut self, received: Received, guild: Option<&str>) -> Result<bool, InboxError> {
-        let Received { author, place, text, files, is_addressed, opens_thread } = received;
-        let attachments = match self.files(&files, is_addressed, &place.message).await? {
+        let Received { author, origin, text, files, is_addressed, opens_thread } = received;
+        let attachments = match self.files(&files, is_addressed, &origin.message).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {
-                self.reply_with(&place, &reason).await;
+                self.reply_with(&origin, &reason).await;
                 return Ok(true);
             }
         };
-        let (ids, address) = (vec![place.message.clone()], place.address.clone());
+        let (ids, address) = (vec![origin.message.clone()], origin.address.clone());
         let name = text.clone();
         let receipt = self.inbox.message(Message { ids, address, author, text, attachments, is_addressed }).await?;
         match receipt {
             Receipt::Accepted { .. } | Receipt::Duplicate => {
-                self.state.handled(&place.channel, &place.message, guild, true);
+                self.state.handled(&origin.channel, &origin.message, guild, true);
                 if opens_thread {
-                    self.open(&place, &name).await;
-                    self.state.handled(&place.address.thread, &place.message, guild, true);
+                    self.open(&origin, &name).await;
+                    self.state.handled(&origin.address.thread, &origin.message, guild, true);
                 }
             }
-            Receipt::Refused(reason) => self.reply_with(&place, &render::escape(&reason)).await,
+            Receipt::Refused(reason) => self.reply_with(&origin, &render::escape(&reason)).await,
             Receipt::Busy(reason) => {
-                self.reply_with(&place, &format!("{} Send the message again later.", render::escape(&reason))).await;
+                self.reply_with(&origin, &format!("{} Send the message again later.", render::escape(&reason))).await;
             }
             Receipt::Ignored => return Ok(false),
         }
@@ -103,28 +103,28 @@ impl Receiver<'_> {
     }
 
     /// Opens the thread of an accepted message. If that fails for now, the first answer opens it.
-    async fn open(&self, place: &Place, name: &str) {
-        let Err(error) = self.channel.open_thread(&place.address.chat, &place.message, Some(name)).await else {
+    async fn open(&self, origin: &Origin, name: &str) {
+        let Err(error) = self.channel.open_thread(&origin.address.chat, &origin.message, Some(name)).await else {
             return;
         };
         tracing::warn!(%error, "a thread in Discord was not opened");
         if matches!(error, CallError::Refused { status: 403, .. }) {
             let text = "I may not open a thread here, so I cannot answer. Grant my role the permissions *Create Public \
                         Threads* and *Send Messages in Threads*, or set `threads = false` in the gateway.";
-            self.reply_with(place, text).await;
+            self.reply_with(origin, text).await;
         }
     }
 
     /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
-    async fn reply_with(&self, place: &Place, markdown: &str) {
+    async fn reply_with(&self, origin: &Origin, markdown: &str) {
         for (index, part) in split(markdown, LIMIT).iter().enumerate() {
             let mut body = message_body(part, &[], false);
             if let Some(body) = body.as_object_mut() {
-                let reference = json!({"message_id": place.message, "fail_if_not_exists": false});
+                let reference = json!({"message_id": origin.message, "fail_if_not_exists": false});
                 body.insert("message_reference".to_owned(), reference);
             }
-            set_nonce(&mut body, &format!("{}.{index}", place.message));
-            if let Err(error) = self.channel.create(&place.channel, &body, None).await {
+            set_nonce(&mut body, &format!("{}.{index}", origin.message));
+            if let Err(error) = self.channel.create(&origin.channel, &body, None).await {
                 tracing::warn!(%error, "a reply in Discord was not sent");
                 return;
             }

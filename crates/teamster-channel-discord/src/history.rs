@@ -8,7 +8,7 @@ use teamster_channel::InboxError;
 
 use crate::api::{Body, Call, CallError};
 use crate::receive::Receiver;
-use crate::state::Seen;
+use crate::state::Progress;
 use crate::types::Message;
 
 /// The age from which a missed message is not answered any longer.
@@ -28,14 +28,14 @@ impl Receiver<'_> {
     pub(crate) async fn missed(&mut self) -> Result<(), InboxError> {
         let oldest = first_id(SystemTime::now());
         let channels: Vec<_> = self.state.channels.clone().into_iter().collect();
-        for (channel, seen) in channels {
-            self.missed_in(&channel, &seen, oldest).await?;
+        for (channel, progress) in channels {
+            self.missed_in(&channel, &progress, oldest).await?;
         }
         Ok(())
     }
 
-    async fn missed_in(&mut self, channel: &str, seen: &Seen, oldest: u64) -> Result<(), InboxError> {
-        let mut after = seen.last.max(oldest);
+    async fn missed_in(&mut self, channel: &str, progress: &Progress, oldest: u64) -> Result<(), InboxError> {
+        let mut after = progress.last.max(oldest);
         for _ in 0..MAX_PAGES {
             let mut call = Call::new(Method::GET, "history", channel, vec!["channels", channel, "messages"]);
             call.query = vec![("after", after.to_string()), ("limit", PAGE.to_string())];
@@ -53,7 +53,7 @@ impl Receiver<'_> {
             let Some((newest, _)) = messages.last() else { return Ok(()) };
             after = *newest;
             for (_, mut message) in messages {
-                message.guild_id.clone_from(&seen.guild);
+                message.guild_id.clone_from(&progress.guild);
                 self.message(&message).await?;
             }
             if is_last {

@@ -1,16 +1,14 @@
-//! Interactions: the first answer in time, and what the person sees then.
-
-use std::time::{Duration, Instant};
+//! What follows an interaction, and what the person sees then.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use teamster_channel::{Address, ChatCommand, InboxError, PromptAnswer, PromptDecision, split};
-use tokio_util::task::AbortOnDropHandle;
 
-use crate::api::{Api, Body, Call, CallError};
-use crate::mapping::{Ack, Pressed, ack, address, author_of_interaction, pressed};
+use crate::acknowledge::{Acked, Acknowledging, ONLY_YOU};
+use crate::api::{Body, Call, CallError};
+use crate::mapping::{Pressed, address, author_of_interaction, pressed};
 use crate::receive::Receiver;
-use crate::send::{TEXT_BUTTON, message_body};
+use crate::send::message_body;
 use crate::text::LIMIT;
 use crate::types::Interaction;
 
@@ -18,87 +16,6 @@ use crate::types::Interaction;
 const APPLIED: &str = "Done.";
 const CLOSED: &str = "This request is closed.";
 const NOT_ALLOWED: &str = "You must not answer this request.";
-
-/// The time for the first answer. The service gives 3 seconds.
-const ACK_TIME: Duration = Duration::from_millis(2_800);
-
-/// The delay before the first answer is sent again.
-const ACK_DELAY: Duration = Duration::from_millis(100);
-
-/// The code of an error: the interaction was acknowledged.
-const ACKNOWLEDGED: u64 = 40_060;
-
-/// A message that only the person sees.
-const ONLY_YOU: u64 = 1 << 6;
-
-/// The longest text of a form.
-const MAX_FORM_TEXT: u32 = 4_000;
-
-/// Whether an interaction can be answered.
-#[derive(Clone, Debug)]
-enum Acked {
-    Yes,
-    /// It is too late, or another program has answered. The person sees an error, or the answer of that program.
-    No(String),
-}
-
-/// The first answer to an interaction, which is sent at once, whatever the inbox does.
-pub(crate) struct Acknowledging {
-    task: Option<AbortOnDropHandle<Acked>>,
-    acked: Option<Acked>,
-}
-
-impl Acknowledging {
-    pub(crate) fn start(api: &Api, interaction: &Interaction) -> Self {
-        let Some(ack) = ack(interaction) else {
-            return Self { task: None, acked: Some(Acked::No("it is of an unknown kind".to_owned())) };
-        };
-        let (api, id, token) = (api.clone(), interaction.id.clone(), interaction.token.clone());
-        let task = tokio::spawn(async move { acknowledge(&api, &id, &token, &ack).await });
-        Self { task: Some(AbortOnDropHandle::new(task)), acked: None }
-    }
-
-    async fn result(&mut self) -> Acked {
-        if let Some(task) = self.task.take() {
-            self.acked = Some(task.await.unwrap_or_else(|error| Acked::No(error.to_string())));
-        }
-        self.acked.clone().unwrap_or(Acked::Yes)
-    }
-}
-
-async fn acknowledge(api: &Api, id: &str, token: &str, ack: &Ack) -> Acked {
-    let body = match ack {
-        Ack::Reply => json!({"type": 5, "data": {"flags": ONLY_YOU}}),
-        Ack::Update => json!({"type": 6}),
-        Ack::Form(token) => form(token),
-    };
-    let deadline = Instant::now() + ACK_TIME;
-    let mut call = Call::new(Method::POST, "acknowledge", id, vec!["interactions", id, token, "callback"]);
-    let mut is_repeat = false;
-    loop {
-        call.timeout = deadline.saturating_duration_since(Instant::now());
-        match api.call::<Value>(&call, Body::Json(&body)).await {
-            Ok(_) => return Acked::Yes,
-            // The connection broke after the first attempt had its effect.
-            Err(error) if is_repeat && error.code() == Some(ACKNOWLEDGED) => return Acked::Yes,
-            Err(error) if error.is_final() || Instant::now() + ACK_DELAY >= deadline => {
-                return Acked::No(error.to_string());
-            }
-            Err(_) => {
-                is_repeat = true;
-                tokio::time::sleep(ACK_DELAY).await;
-            }
-        }
-    }
-}
-
-/// Returns a form with one field.
-fn form(token: &str) -> Value {
-    let field = json!({"type": 4, "custom_id": "text", "label": "Your answer", "style": 2, "required": true,
-        "min_length": 1, "max_length": MAX_FORM_TEXT});
-    json!({"type": 9, "data": {"custom_id": format!("{TEXT_BUTTON}{token}"), "title": "Answer",
-        "components": [{"type": 1, "components": [field]}]}})
-}
 
 impl Receiver<'_> {
     /// Handles an interaction that is acknowledged.

@@ -13,9 +13,9 @@
 //! | `channel` | the implementation of [`Channel`](teamster_channel::Channel) |
 //! | `api`, `limits` | calls of the REST API, what its errors mean, and its rate limits |
 //! | `types` | the objects of the API that are used |
-//! | `channels` | the channels that the bot has seen, and the threads that it opens |
+//! | `channels`, `known` | the channels that the bot has found, and the threads that it opens |
 //! | `mapping` | what a message or an interaction means |
-//! | `connection`, `identify` | the connection to the gateway: resume, identify, give up |
+//! | `connection`, `identify`, `acknowledge` | the connection to the gateway: resume, identify, give up; first answers |
 //! | `receive`, `state` | the order of what is received, and what is stored of it |
 //! | `handle`, `interactions`, `download`, `history` | what follows an event, its files, and messages that were missed |
 //! | `send` | what is sent for a content, and the outcome |
@@ -23,6 +23,7 @@
 //!
 //! Invariant: the token is in headers only. No error, log or debug output has it, or a URL of an interaction.
 
+mod acknowledge;
 mod api;
 mod channel;
 mod channels;
@@ -33,6 +34,7 @@ mod handle;
 mod history;
 mod identify;
 mod interactions;
+mod known;
 mod limits;
 mod mapping;
 mod permissions;

@@ -1,4 +1,4 @@
-//! What an event means. Pure: the bot, the settings and the place are arguments. Everything in an event is untrusted.
+//! What an event means. Pure: the bot, the settings and the origin are arguments. Everything in an event is untrusted.
 
 mod interactions;
 #[cfg(test)]
@@ -35,9 +35,9 @@ pub(crate) enum Incoming {
     /// A message of a person or a program.
     Message(Received),
     /// A command of the gateway, written as a text.
-    Command { name: &'static str, argument: String, author: Author, place: Place },
+    Command { name: &'static str, argument: String, author: Author, origin: Origin },
     /// A message without text or files, such as a sticker.
-    Unreadable { place: Place },
+    Unreadable { origin: Origin },
     /// Nothing for the gateway.
     Nothing,
 }
@@ -46,7 +46,7 @@ pub(crate) enum Incoming {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) author: Author,
-    pub(crate) place: Place,
+    pub(crate) origin: Origin,
     pub(crate) text: String,
     pub(crate) files: Vec<IncomingFile>,
     pub(crate) is_addressed: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Received {
 
 /// Where something was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Origin {
     /// The conversation.
     pub(crate) address: Address,
     /// The channel with the message.
@@ -83,23 +83,23 @@ pub(crate) fn incoming(message: &Message, context: Context<'_>) -> Incoming {
     let files: Vec<_> = message.attachments.iter().map(file).collect();
     let is_addressed = is_addressed(message, context);
     let (channel, message_id) = (message.channel_id.clone(), message.id.clone());
-    let plain = Place { address: address(&message.channel_id, context.channel), channel, message: message_id };
+    let plain = Origin { address: address(&message.channel_id, context.channel), channel, message: message_id };
     if text.is_empty() && files.is_empty() {
         let is_other = !message.sticker_items.is_empty() || message.poll.is_some();
-        return if is_other && is_addressed { Incoming::Unreadable { place: plain } } else { Incoming::Nothing };
+        return if is_other && is_addressed { Incoming::Unreadable { origin: plain } } else { Incoming::Nothing };
     }
     if let (true, true, Some((name, argument))) = (is_addressed, files.is_empty(), parse_command(&text)) {
-        return Incoming::Command { name, argument: argument.to_owned(), author, place: plain };
+        return Incoming::Command { name, argument: argument.to_owned(), author, origin: plain };
     }
     let opens_thread = is_addressed && context.threads && context.channel.is_some_and(Channel::has_threads);
-    let place = if opens_thread {
+    let origin = if opens_thread {
         // The thread of a message has the id of the message.
         let address = Address { thread: message.id.clone(), ..plain.address };
-        Place { address, ..plain }
+        Origin { address, ..plain }
     } else {
         plain
     };
-    Incoming::Message(Received { author, place, text, files, is_addressed, opens_thread })
+    Incoming::Message(Received { author, origin, text, files, is_addressed, opens_thread })
 }
 
 /// Returns the id and the new text of a message that its author has changed.
@@ -138,7 +138,7 @@ fn is_addressed(message: &Message, context: Context<'_>) -> bool {
     context.servers == Servers::All || is_reply || is_own_thread || names_bot(message, context)
 }
 
-/// Returns whether a message mentions the bot, or a role of it. A mention of everybody is no mention of the bot.
+/// Returns whether a message mentions the bot, or a role of it. `@everyone` is no mention of the bot.
 pub(crate) fn names_bot(message: &Message, context: Context<'_>) -> bool {
     let is_mentioned = message.mentions.iter().any(|user| user.id == context.bot);
     is_mentioned || message.mention_roles.iter().any(|role| context.roles.contains(role))

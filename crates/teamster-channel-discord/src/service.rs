@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use teamster_channel::{COMMANDS, ChannelError, CommandSpec};
 
 use crate::api::{Api, Body, Call, CallError};
-use crate::channels::Known;
 use crate::config::{ConfigError, DiscordConfig, Servers};
+use crate::known::Known;
 use crate::permissions::{all_permissions, missing};
 use crate::types::{Application, GatewayInfo, Guild, User};
 

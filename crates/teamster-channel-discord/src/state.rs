@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The largest number of channels whose missed messages are asked for.
+/// The largest number of channels whose missed messages are requested.
 const MAX_CHANNELS: usize = 500;
 
 /// A session of the gateway, as of the last handled event.
@@ -19,7 +19,7 @@ pub(crate) struct Session {
 
 /// A channel with a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct Progress {
     /// The last handled message.
     pub(crate) last: u64,
     /// The server; missing for direct messages.
@@ -32,7 +32,7 @@ pub(crate) struct State {
     #[serde(default)]
     pub(crate) session: Option<Session>,
     #[serde(default)]
-    pub(crate) channels: BTreeMap<String, Seen>,
+    pub(crate) channels: BTreeMap<String, Progress>,
 }
 
 impl State {
@@ -40,10 +40,10 @@ impl State {
     pub(crate) fn handled(&mut self, channel: &str, message: &str, guild: Option<&str>, is_conversation: bool) {
         let Ok(id) = message.parse::<u64>() else { return };
         match self.channels.get_mut(channel) {
-            Some(seen) => seen.last = seen.last.max(id),
+            Some(progress) => progress.last = progress.last.max(id),
             None if is_conversation => {
                 let guild = guild.map(str::to_owned);
-                self.channels.insert(channel.to_owned(), Seen { last: id, guild });
+                self.channels.insert(channel.to_owned(), Progress { last: id, guild });
                 self.limit();
             }
             None => {}
@@ -53,7 +53,7 @@ impl State {
     /// Removes the channel without a message for the longest time.
     fn limit(&mut self) {
         while self.channels.len() > MAX_CHANNELS {
-            let oldest = self.channels.iter().min_by_key(|(_, seen)| seen.last).map(|(id, _)| id.clone());
+            let oldest = self.channels.iter().min_by_key(|(_, progress)| progress.last).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else { return };
             self.channels.remove(&oldest);
         }
@@ -73,7 +73,7 @@ mod tests {
         state.handled("1", "30", Some("5"), false);
         state.handled("1", "20", Some("5"), true);
         state.handled("1", "no id", Some("5"), true);
-        assert_eq!(state.channels["1"], Seen { last: 30, guild: Some("5".to_owned()) });
+        assert_eq!(state.channels["1"], Progress { last: 30, guild: Some("5".to_owned()) });
     }
 
     #[test]

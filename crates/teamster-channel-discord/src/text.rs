@@ -10,7 +10,7 @@ pub(crate) const LIMIT: TextLimit = TextLimit { max: 2_000, unit: TextUnit::Utf1
 /// What a text without visible characters is shown as. The service refuses an empty one.
 const EMPTY: &str = "…";
 
-/// Returns a text that the service accepts. Mentions notify nobody: each call of the API says so.
+/// Returns a text that the service accepts. Mentions notify no person: each call of the API demands that.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_visible) {
         return Cow::Borrowed(EMPTY);

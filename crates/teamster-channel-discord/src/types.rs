@@ -151,7 +151,7 @@ pub(crate) struct File {
 pub(crate) struct Interaction {
     pub(crate) id: String,
     pub(crate) r#type: u8,
-    /// With it, everybody can answer the interaction for 15 minutes.
+    /// With it, any program can answer the interaction for 15 minutes.
     pub(crate) token: String,
     pub(crate) data: InteractionData,
     pub(crate) guild_id: Option<String>,

@@ -24,7 +24,7 @@ pub struct Contents {
     pub duplicates: usize,
     /// The edits.
     pub edits: Vec<Edit>,
-    /// The ids of deleted messages.
+    /// The ids of the withdrawn messages.
     pub deletions: Vec<String>,
     /// The commands.
     pub commands: Vec<ChatCommand>,

@@ -23,7 +23,7 @@ fn a_mention_opens_a_thread_in_text_channels_only() {
         let channel = channel(kind, None, "1");
         let Incoming::Message(received) = incoming(&mention, context(Some(&channel))) else { panic!() };
         assert_eq!((received.opens_thread, received.text.as_str()), (opens, "hi"), "{kind}");
-        assert_eq!(received.place.address.thread, if opens { "9" } else { "" });
+        assert_eq!(received.origin.address.thread, if opens { "9" } else { "" });
     }
 }
 

@@ -32,7 +32,7 @@ async fn a_command_is_answered_to_its_sender_only() {
         ("agent", "codex", "11")
     );
     assert_eq!(command.address.chat, CHANNEL.to_string());
-    assert!(world.server.messages(CHANNEL).is_empty(), "nobody else sees it");
+    assert!(world.server.messages(CHANNEL).is_empty(), "other people do not get it");
     receiving.stop().await;
 }
 

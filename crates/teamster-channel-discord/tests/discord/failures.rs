@@ -1,4 +1,4 @@
-//! What an operator must correct is a clear error that says how, without the token.
+//! What an operator must correct is a clear error with the way to do it, without the token.
 
 use teamster_channel::{Channel as _, ChannelError};
 use teamster_channel_discord::{ConfigError, DiscordChannel, Servers};

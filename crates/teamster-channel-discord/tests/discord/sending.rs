@@ -6,7 +6,7 @@ use teamster_testkit::discord::{Fault, Post};
 use crate::world::{CHANNEL, World, ada, answer, outgoing};
 
 #[tokio::test]
-async fn an_answer_is_shown_as_markdown_without_previews_and_notifies_nobody() {
+async fn an_answer_is_shown_as_markdown_without_previews_and_notifies_no_person() {
     let world = World::new().await;
     let text = "**Hi** @everyone <@11> <@&501>, see [this](https://e.org):\n\n```rust\nlet x = \"<&>\";\n```";
     world.sent(&outgoing(Operation::New, answer(text))).await;
@@ -40,7 +40,7 @@ async fn an_edit_replaces_the_text_and_the_same_edit_counts_as_sent() {
     assert_eq!(world.shown(CHANNEL, "done").await["id"], id.to_string());
     assert_eq!(world.server.messages(CHANNEL).len(), 1);
     let call = world.server.calls().pop().unwrap();
-    assert_eq!(call.body["allowed_mentions"], serde_json::json!({"parse": []}), "an edit notifies nobody");
+    assert_eq!(call.body["allowed_mentions"], serde_json::json!({"parse": []}), "an edit notifies no person");
 }
 
 #[tokio::test]

@@ -228,10 +228,7 @@ impl Inbox for ChannelInbox {
     }
 
     async fn delete(&self, id: &str) -> Result<(), InboxError> {
-        match self.gateway.withdraw_message(&self.channel, id).await {
-            Ok(_) | Err(GatewayError::Store(StoreError::NotFound { .. })) => Ok(()),
-            Err(error) => Err(internal(&error)),
-        }
+        self.gateway.delete_message(&self.channel, id).await.map_err(|error| internal(&error))
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {

@@ -12,20 +12,6 @@ use crate::event::GatewayEvent;
 use crate::hooks::HookEvent;
 
 impl Gateway {
-    /// Aborts the turn of a message that waits, because the message was deleted. Returns whether there was one.
-    ///
-    /// A turn that starts in the same moment is asked to abort.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn withdraw_message(&self, channel: &str, channel_id: &str) -> Result<bool, GatewayError> {
-        let found = self.shared.store.turn_of_message(channel.to_owned(), channel_id.to_owned()).await?;
-        match found {
-            Some(turn) if turn.state == TurnState::Queued => self.abort_turn(turn.id).await.map(|_| true),
-            _ => Ok(false),
-        }
-    }
-
     /// Replaces the text of a message that waits.
     ///
     /// # Errors
@@ -59,6 +45,18 @@ impl Gateway {
         let outcome = shared.store.edit_message(edit, self.now()).await?;
         self.announce_growth(conversation.id);
         Ok(outcome)
+    }
+
+    /// Cancels the turn of a message that was removed, if it waits. The turn of a message that an agent works on goes on.
+    ///
+    /// # Errors
+    /// The store has failed.
+    pub async fn delete_message(&self, channel: &str, channel_id: &str) -> Result<(), GatewayError> {
+        let found = self.shared.store.turn_of_message(channel.to_owned(), channel_id.to_owned()).await?;
+        if let Some(turn) = found.filter(|turn| turn.state == TurnState::Queued) {
+            self.abort_turn(turn.id).await?;
+        }
+        Ok(())
     }
 
     async fn judged_edit(&self, conversation: &Conversation, turn: &Turn, text: &str) -> Result<String, GatewayError> {

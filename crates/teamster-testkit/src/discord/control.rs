@@ -25,8 +25,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::faults::Fault;
-use super::gateway::Order;
-use super::people::{Person, Post};
+use super::person::{Person, Post};
+use super::sessions::Order;
 use super::world::{Shared, World};
 
 #[derive(Deserialize)]

@@ -1,6 +1,5 @@
-//! The gateway: sessions with numbered events, and the connections that receive them.
+//! The gateway: what clients send, and the numbered events that they receive.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +9,10 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::messages::id_of;
-use super::world::{APPLICATION_ID, BOT_ID, CONTENT_FLAG, Shared, World, bot};
+use super::bot::{APPLICATION_ID, BOT_ID, CONTENT_FLAG, bot};
+use super::sessions::{Connection, Order, Session};
+use super::values::id_of;
+use super::world::{Shared, World};
 
 /// The flag of an application that is in many servers and may have the contents of messages.
 const CONTENT_FLAG_LARGE: u64 = 1 << 18;
@@ -21,64 +22,6 @@ const GUILDS: u64 = 1;
 const GUILD_MESSAGES: u64 = 1 << 9;
 const DIRECT_MESSAGES: u64 = 1 << 12;
 const MESSAGE_CONTENT: u64 = 1 << 15;
-
-/// What the server does to a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Op 7: connect again.
-    Reconnect,
-    /// Op 9: the session is invalid, or can be resumed.
-    Invalid(bool),
-    /// Op 1: send a heartbeat.
-    Heartbeat,
-    /// Close with a code.
-    Close(u16),
-    /// Cut without a close.
-    Cut,
-    /// Send a text.
-    Raw(String),
-}
-
-/// The sessions, by their ids.
-#[derive(Debug, Default)]
-pub(super) struct Sessions {
-    by_id: BTreeMap<String, Session>,
-    started: usize,
-}
-
-#[derive(Debug)]
-struct Session {
-    intents: u64,
-    is_valid: bool,
-    /// The events; the first one has the number 1.
-    log: Vec<(String, Value)>,
-}
-
-/// The connections, by their numbers.
-#[derive(Debug, Default)]
-pub(super) struct Connections {
-    open: BTreeMap<u64, Connection>,
-    opened: u64,
-    pub(super) identified: usize,
-    pub(super) resumed: usize,
-    pub(super) heartbeats: usize,
-    /// The last code of a close by the client.
-    pub(super) closed_with: Option<u16>,
-    /// Whether heartbeats get no answer.
-    pub(super) is_mute: bool,
-    /// What follows the next resumes, instead of a session.
-    pub(super) on_resume: VecDeque<Order>,
-    /// What follows the next identifications, instead of a session.
-    pub(super) on_identify: VecDeque<Order>,
-}
-
-#[derive(Debug, Default)]
-struct Connection {
-    session: Option<String>,
-    /// The number of events that were sent.
-    sent: usize,
-    orders: VecDeque<Order>,
-}
 
 /// What a connection sends.
 enum Output {

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::bot::{APPLICATION_ID, BOT_ID, bot};
 use super::clock::{now_ms, timestamp};
 use super::error::ApiError;
-use super::people::Person;
-use super::world::{APPLICATION_ID, BOT_ID, Channel, Guild, World, bot};
+use super::person::Person;
+use super::world::{Channel, Guild, World};
 
 /// The kinds of channels.
 pub(super) const TEXT: u8 = 0;

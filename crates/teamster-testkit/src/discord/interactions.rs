@@ -5,32 +5,19 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::body::Sent;
+use super::bot::{APPLICATION_ID, bot};
 use super::error::ApiError;
-use super::messages::{checked, components, id_of};
-use super::people::Person;
-use super::world::{APPLICATION_ID, World, bot};
+use super::messages::{checked, components};
+use super::pending::Pending;
+use super::person::Person;
+use super::values::id_of;
+use super::world::World;
 
 /// The time for the first answer.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
 
 /// A message that only the person sees.
 const ONLY_YOU: u64 = 1 << 6;
-
-/// An interaction.
-#[derive(Debug)]
-pub(super) struct Pending {
-    token: String,
-    since: Instant,
-    /// The message with the pressed button.
-    message: Option<u64>,
-    channel: u64,
-    /// The kind of the first answer.
-    pub(super) answered: Option<u64>,
-    /// The form that the bot has opened.
-    form: Option<Value>,
-    /// What the person sees of it, besides the message with the button.
-    pub(super) shown: Vec<Value>,
-}
 
 impl World {
     /// A person uses a slash command. Returns the id of the interaction.

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::body::{Sent, SentFile};
+use super::bot::{BOT_ID, bot};
 use super::clock::{now_ms, timestamp};
 use super::error::ApiError;
-use super::people::found_mentions;
-use super::world::{BOT_ID, World, bot};
+use super::values::{found_mentions, id_of};
+use super::world::World;
 
 /// The longest text of a message in characters.
 const MAX_TEXT: usize = 2_000;
@@ -253,12 +254,4 @@ pub(super) fn components(sent: &Sent) -> Result<Vec<Value>, ApiError> {
         }
     }
     Ok(rows)
-}
-
-/// Returns an id, which is a text in JSON.
-pub(super) fn id_of(value: &Value) -> Option<u64> {
-    match value {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_u64(),
-    }
 }

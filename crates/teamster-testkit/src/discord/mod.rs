@@ -27,6 +27,7 @@
 //! a bot for chats does not need.
 
 mod body;
+mod bot;
 mod clock;
 mod control;
 mod error;
@@ -37,13 +38,18 @@ mod guilds;
 mod http;
 mod interactions;
 mod messages;
+mod pending;
 mod people;
+mod person;
 mod routes;
 mod server;
+mod sessions;
+mod values;
 mod world;
 
+pub use self::bot::{BOT_ID, BOT_NAME};
 pub use self::faults::Fault;
 pub use self::files::Upload;
-pub use self::people::{Person, Post};
+pub use self::person::{Person, Post};
 pub use self::server::DiscordServer;
-pub use self::world::{BOT_ID, BOT_NAME, Call};
+pub use self::world::Call;

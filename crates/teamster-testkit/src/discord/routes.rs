@@ -4,8 +4,9 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::body::Sent;
+use super::bot::{APPLICATION_ID, bot};
 use super::error::ApiError;
-use super::world::{APPLICATION_ID, World, bot};
+use super::world::World;
 
 /// A call: its route, the id that divides its limits, and what it does.
 pub(super) struct Route {

@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::bot::{CONTENT_FLAG, TOKEN};
 use super::faults::Fault;
-use super::gateway::Order;
 use super::http::router;
-use super::people::{Person, Post};
-use super::world::{Call, Shared, TOKEN, World};
+use super::person::{Person, Post};
+use super::sessions::Order;
+use super::world::{Call, Shared, World};
 use crate::server::LocalServer;
 
 /// A running server. Dropping it stops the server.
@@ -79,7 +80,7 @@ impl DiscordServer {
 
     /// Sets whether the application may have the contents of messages.
     pub fn set_content_intent(&self, is_granted: bool) {
-        self.shared.change(|world| world.flags = if is_granted { super::world::CONTENT_FLAG } else { 0 });
+        self.shared.change(|world| world.flags = if is_granted { CONTENT_FLAG } else { 0 });
     }
 
     /// Sets how many sessions the bot may still start.
@@ -118,7 +119,7 @@ impl DiscordServer {
         self.shared.change(|world| world.change_message(channel, message, changes));
     }
 
-    /// Somebody deletes a message.
+    /// A message is deleted.
     pub fn delete(&self, channel: u64, message: u64) {
         // A message that is not there has no event.
         _ = self.shared.change(|world| world.remove_message(channel, message));
@@ -188,7 +189,7 @@ impl DiscordServer {
         self.shared.change(World::invalidate_sessions);
     }
 
-    /// Tells all connections that their session is invalid.
+    /// Sends all connections that their session is invalid.
     pub fn send_invalid_session(&self, can_resume: bool) {
         self.shared.change(|world| world.order(&Order::Invalid(can_resume)));
     }
