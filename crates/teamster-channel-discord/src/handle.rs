@@ -46,6 +46,9 @@ impl Receiver<'_> {
 
     /// Handles a change of a message by its author.
     pub(crate) async fn edited(&self, message: &types::Message) -> Result<bool, InboxError> {
+        if message.edited_timestamp.is_none() || message.author.id == self.bot {
+            return Ok(false);
+        }
         let surroundings = self.surroundings(message).await?;
         let Some((id, text)) = edited(message, self.context(&surroundings)) else { return Ok(false) };
         self.inbox.edit(Edit { id, text }).await.map(|_| true)
