@@ -100,8 +100,8 @@ fn the_variable_of_existing_deployments_starts_the_discord_channel_unless_the_fi
     let found = values(&ServeArgs::default(), rule, &token);
     assert_eq!(found.table().unwrap().discord.unwrap().token_env.as_deref(), Some("DISCORD_TOKEN"));
     assert!(found.notes.is_empty(), "{:?}", found.notes);
-    let file = format!("{rule}token_file = '/x'\n");
-    let table = values(&ServeArgs::default(), &file, &token).table().unwrap().discord.unwrap();
+    let file = "[serve.discord]\nthreads = true\ntoken_file = '/x'\n";
+    let table = values(&ServeArgs::default(), file, &token).table().unwrap().discord.unwrap();
     assert_eq!((table.token_env, table.threads), (None, Some(true)));
     assert_eq!(values(&ServeArgs::default(), "", &[]).table().unwrap().discord, None);
 }
