@@ -7,6 +7,7 @@
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
 mod conversations;
+mod discord_client;
 mod ending;
 mod environment;
 mod failures;

@@ -31,6 +31,7 @@
 //! - [`check`]: the rules that every run's event stream must follow, checked from outside.
 //! - [`suite`]: the promises that every agent must keep, as a test suite for your own agents.
 //! - [`mcp_fixture`]: an MCP server with faults, as a process or over HTTP.
+//! - [`discord`]: a server that speaks the gateway and the REST API of Discord, with people who write to the bot.
 //! - [`telegram`]: a server that speaks the Bot API of Telegram, with people who write to the bot.
 //! - `otlp`: a receiver of OpenTelemetry spans (feature `otlp`).
 //!
@@ -38,6 +39,8 @@
 //! dropped.
 
 pub mod check;
+#[cfg(feature = "servers")]
+pub mod discord;
 pub mod fake;
 #[cfg(feature = "servers")]
 pub mod mcp_fixture;

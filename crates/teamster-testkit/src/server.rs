@@ -88,7 +88,8 @@ async fn accept(listener: TcpListener, router: Router) -> Infallible {
 async fn serve(stream: TcpStream, router: Router) {
     // Deltas are small and must be sent at once. Without this option they arrive later.
     let _slower = stream.set_nodelay(true);
-    let served = http1::Builder::new().serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
+    let service = TowerToHyperService::new(router);
+    let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
     // A client that disconnects and a scenario that cuts the connection both end here; the record
     // distinguishes them.
     drop(served);

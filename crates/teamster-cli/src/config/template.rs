@@ -134,7 +134,12 @@ mod tests {
         }
         let token = "123456789:AAabcdefghijklmnopqrstuvwxyz012345678";
         let secret = "0123456789abcdef0123456789abcdef";
-        for (name, text) in [("house-rules.md", "Be brief."), ("tickets.secret", secret), ("telegram.token", token)] {
+        for (name, text) in [
+            ("house-rules.md", "Be brief."),
+            ("tickets.secret", secret),
+            ("telegram.token", token),
+            ("discord.token", "a.b.c"),
+        ] {
             std::fs::write(path.join(name), text).unwrap();
         }
         let settings = settings(&args::command());

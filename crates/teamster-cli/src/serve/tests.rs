@@ -89,6 +89,23 @@ fn variables_that_serve_documents_need_no_note() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
+#[cfg(feature = "discord")]
+#[test]
+fn the_variable_of_existing_deployments_starts_the_discord_channel_unless_the_file_names_a_token() {
+    let token = [("DISCORD_TOKEN", "a.b.c")];
+    let found = values(&ServeArgs::default(), "", &token);
+    assert_eq!(value(&found, "discord.token_env"), "DISCORD_TOKEN (environment: DISCORD_TOKEN)");
+    assert!(found.notes[0].as_str().contains("no rule admits anyone"), "{:?}", found.notes);
+    let rule = "[[serve.rules]]\nchannel = 'discord'\n[serve.discord]\nthreads = true\n";
+    let found = values(&ServeArgs::default(), rule, &token);
+    assert_eq!(found.table().unwrap().discord.unwrap().token_env.as_deref(), Some("DISCORD_TOKEN"));
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+    let file = "[serve.discord]\nthreads = true\ntoken_file = '/x'\n";
+    let table = values(&ServeArgs::default(), file, &token).table().unwrap().discord.unwrap();
+    assert_eq!((table.token_env, table.threads), (None, Some(true)));
+    assert_eq!(values(&ServeArgs::default(), "", &[]).table().unwrap().discord, None);
+}
+
 #[test]
 fn a_value_that_cannot_be_read_has_one_problem() {
     let file = "[[serve.hooks]]\nname = 'a'\nevents = ['turn_fnished']\ncommand = ['x']\n";

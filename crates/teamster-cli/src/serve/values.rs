@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use teamster::Registry;
+use teamster::backend::variables::DISCORD_TOKEN;
 use teamster_gateway::config::file::ServeTable;
 
 use super::args::ServeArgs;
@@ -116,12 +117,32 @@ pub(crate) fn resolve(
     variables.extend(own_variables);
     let built_in =
         flat(&ServeTable::built_in()).into_iter().map(|(key, value)| (key, value, Source::BuiltIn)).collect();
+    if inputs.variable_os(DISCORD_TOKEN).is_some_and(|token| !token.is_empty()) {
+        variables.extend(discord_token(&section, &mut notes));
+    }
     let layers = [built_in, defaults, file_layer(&section), variables, options(args)];
     let values = merge(layers, default_agent);
-    if inputs.variable_os(teamster::backend::variables::DISCORD_TOKEN).is_some_and(|token| !token.is_empty()) {
-        notes.push("DISCORD_TOKEN is set, but this version has no Discord channel: it is not used".into());
-    }
     ServeValues { values, problems, notes, registry, section }
+}
+
+/// Returns the value with which the variable of existing deployments starts the Discord channel, unless the file names a token.
+fn discord_token(section: &ServeSection, notes: &mut Vec<Printable>) -> Option<(String, Value, Source)> {
+    if !cfg!(feature = "discord") {
+        notes.push("DISCORD_TOKEN is set, but this build has no Discord channel: it is not used".into());
+        return None;
+    }
+    let table = section.table.discord.clone().unwrap_or_default();
+    if table.token_file.is_some() || table.token_env.is_some() {
+        return None;
+    }
+    if section.table.rules.is_empty() {
+        notes.push(
+            "DISCORD_TOKEN starts a Discord bot, but no rule admits anyone: add [[serve.rules]] (docs/discord.md)"
+                .into(),
+        );
+    }
+    let source = Source::Setting(settings::Origin::Variable(DISCORD_TOKEN.to_owned()));
+    Some(("discord.token_env".to_owned(), DISCORD_TOKEN.into(), source))
 }
 
 /// Returns the value of a setting as `[serve]` has it.

@@ -1,6 +1,8 @@
 //! `teamster serve` and the shell clients of its API, with a fake agent.
 
 mod clients;
+#[cfg(feature = "discord")]
+mod discord;
 mod joined_chat;
 mod lacks;
 mod secrets;

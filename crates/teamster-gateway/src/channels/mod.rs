@@ -10,7 +10,7 @@
 //! | `live`, `live_text` | the display of an unfinished answer |
 //! | `receive`, `inbox`, `order`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
-//! | `services`, `telegram` | the channels of chat services |
+//! | `services`, `discord`, `telegram`, `secret` | the channels of chat services, and their tokens |
 //! | `check`, `status` | whether a channel can be used, for the operator |
 //! | `decision`, `parts` | the next step after an attempt, and the parts of a content, as pure functions |
 
@@ -23,6 +23,8 @@ mod context;
 mod decision;
 pub mod deliveries;
 mod delivery;
+#[cfg(feature = "discord")]
+mod discord;
 mod ending;
 mod failpoint;
 mod inbox;
@@ -32,6 +34,8 @@ mod order;
 mod pages;
 mod parts;
 mod receive;
+#[cfg(any(feature = "discord", feature = "telegram"))]
+mod secret;
 mod send;
 pub(crate) mod services;
 mod settings;

@@ -28,8 +28,26 @@ pub(crate) fn problems(config: &Config) -> Vec<ServiceProblem> {
 
 fn all(config: &Config) -> (Vec<Arc<dyn Channel>>, Vec<ServiceProblem>) {
     let (mut channels, mut problems) = (Vec::new(), Vec::new());
+    add_discord(config, &mut channels, &mut problems);
     add_telegram(config, &mut channels, &mut problems);
     (channels, problems)
+}
+
+#[cfg(feature = "discord")]
+fn add_discord(config: &Config, channels: &mut Vec<Arc<dyn Channel>>, problems: &mut Vec<ServiceProblem>) {
+    let Some(table) = &config.discord else { return };
+    match super::discord::discord(table) {
+        Ok(channel) => channels.push(Arc::new(channel)),
+        Err(error) => problems.push((format!("discord.{}", error.key), error.problem)),
+    }
+}
+
+#[cfg(not(feature = "discord"))]
+fn add_discord(config: &Config, _: &mut Vec<Arc<dyn Channel>>, problems: &mut Vec<ServiceProblem>) {
+    if config.discord.is_some() {
+        let problem = "this build has no Discord channel: build it with the feature discord";
+        problems.push(("discord".to_owned(), problem.to_owned()));
+    }
 }
 
 #[cfg(feature = "telegram")]

@@ -57,6 +57,7 @@ impl Config {
         let mut names: Vec<_> = OWN.map(str::to_owned).to_vec();
         names.extend(self.hooks.iter().filter_map(|hook| hook.secret_env.clone()));
         names.extend(self.webhooks.iter().flat_map(|webhook| webhook.secret_envs.iter().cloned()));
+        names.extend(self.discord.iter().filter_map(|discord| discord.token_env.clone()));
         names.extend(self.telegram.iter().filter_map(|telegram| telegram.token_env.clone()));
         let passed = self.hooks.iter().flat_map(|hook| &hook.env);
         names.extend(passed.filter(|name| !is_common(name) && !is_agents_key(name)).cloned());
@@ -68,7 +69,7 @@ impl Config {
 mod tests {
     use super::*;
     use crate::channels::WebhookConfig;
-    use crate::config::file::TelegramTable;
+    use crate::config::file::{DiscordTable, TelegramTable};
     use crate::hooks::HookConfig;
 
     #[test]
@@ -80,10 +81,12 @@ mod tests {
         let signed = HookConfig { secret_env: Some("SIGNING".to_owned()), ..HookConfig::default() };
         let mut webhook = WebhookConfig::new("w", "https://example.org", "s");
         webhook.secret_envs = vec!["CHANNEL".to_owned()];
+        let discord = DiscordTable { token_env: Some("GUILD_BOT".to_owned()), ..DiscordTable::default() };
         let telegram = TelegramTable { token_env: Some("BOT".to_owned()), ..TelegramTable::default() };
         let config = Config {
             hooks: vec![hook, signed],
             webhooks: vec![webhook],
+            discord: Some(discord),
             telegram: Some(telegram),
             ..Config::default()
         };
@@ -95,6 +98,7 @@ mod tests {
             "CHAT_PASSWORD",
             "SIGNING",
             "CHANNEL",
+            "GUILD_BOT",
             "BOT",
         ] {
             assert!(names.iter().any(|found| found == name), "{name}");

@@ -13,6 +13,7 @@ mod answers;
 mod authors;
 mod continuation;
 mod crashes;
+mod discord;
 mod ends;
 mod exposition;
 mod leases;

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `table`, `rule`, `channels`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
+//! | `table`, `rule`, `channels`, `discord`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
 //! | `reader`, `message` | read the table; a problem of one key does not hide the others |
 //! | `paths` | makes the paths of a table absolute |
 //! | `build`, `checks`, `channel_names` | check the values |
@@ -13,6 +13,7 @@ mod build;
 mod channel_names;
 mod channels;
 mod checks;
+mod discord;
 mod message;
 mod paths;
 mod reader;
@@ -24,6 +25,7 @@ mod values;
 pub use build::{Serve, build, store_file};
 pub use channels::{BotsTable, DeliveryTable, UnknownName};
 pub use checks::KeyProblem;
+pub use discord::DiscordTable;
 pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::channels::{BotsTable, DeliveryTable};
+use super::discord::DiscordTable;
 use super::rule::RuleTable;
 use super::telegram::TelegramTable;
 use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
@@ -106,6 +107,9 @@ pub struct ServeTable {
     /// Messages of programs in channels
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bots: Option<BotsTable>,
+    /// A Discord bot
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discord: Option<DiscordTable>,
     /// A Telegram bot
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telegram: Option<TelegramTable>,

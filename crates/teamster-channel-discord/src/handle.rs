@@ -1,0 +1,136 @@
+//! What follows a message.
+
+use serde_json::json;
+use teamster_channel::{ChatCommand, Edit, InboxError, Message, Receipt, render, split};
+
+use crate::api::CallError;
+use crate::download::Files;
+use crate::mapping::{Context, Incoming, Origin, Received, edited, incoming};
+use crate::receive::Receiver;
+use crate::send::{message_body, set_nonce};
+use crate::text::LIMIT;
+use crate::types;
+
+/// What the mapping needs to know about the origin of a message.
+struct Surroundings {
+    roles: Vec<String>,
+    channel: Option<types::Channel>,
+}
+
+impl Receiver<'_> {
+    /// Handles a message. Returns whether it had an effect.
+    pub(crate) async fn message(&mut self, message: &types::Message) -> Result<bool, InboxError> {
+        if message.author.id == self.bot {
+            return Ok(false);
+        }
+        let surroundings = self.surroundings(message).await?;
+        let mapped = incoming(message, self.context(&surroundings));
+        let guild = message.guild_id.as_deref();
+        let has_effect = match mapped {
+            Incoming::Message(received) => self.received(received, guild).await?,
+            Incoming::Command { name, argument, author, origin } => {
+                let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
+                let reply = self.inbox.command(command).await?;
+                self.reply_with(&origin, &reply.text).await;
+                true
+            }
+            Incoming::Unreadable { origin } => {
+                self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
+                true
+            }
+            Incoming::Nothing => false,
+        };
+        self.state.handled(&message.channel_id, &message.id, guild, false);
+        Ok(has_effect)
+    }
+
+    /// Handles a change of a message by its author.
+    pub(crate) async fn edited(&self, message: &types::Message) -> Result<bool, InboxError> {
+        if message.edited_timestamp.is_none() || message.author.id == self.bot {
+            return Ok(false);
+        }
+        let surroundings = self.surroundings(message).await?;
+        let Some((id, text)) = edited(message, self.context(&surroundings)) else { return Ok(false) };
+        self.inbox.edit(Edit { id, text }).await.map(|_| true)
+    }
+
+    async fn surroundings(&self, message: &types::Message) -> Result<Surroundings, InboxError> {
+        let Some(guild) = &message.guild_id else { return Ok(Surroundings { roles: Vec::new(), channel: None }) };
+        let roles = if message.mention_roles.is_empty() {
+            Vec::new()
+        } else {
+            let roles = self.channel.roles_in(guild, &self.bot).await;
+            roles.map_err(|error| InboxError(format!("the roles of the bot cannot be read: {error}")))?
+        };
+        Ok(Surroundings { roles, channel: Some(self.channel_of(&message.channel_id).await?) })
+    }
+
+    fn context<'b>(&'b self, surroundings: &'b Surroundings) -> Context<'b> {
+        let config = self.channel.config();
+        Context {
+            bot: &self.bot,
+            servers: config.servers,
+            threads: config.threads,
+            roles: &surroundings.roles,
+            channel: surroundings.channel.as_ref(),
+        }
+    }
+
+    async fn received(&mut self, received: Received, guild: Option<&str>) -> Result<bool, InboxError> {
+        let Received { author, origin, text, files, is_addressed, opens_thread } = received;
+        let attachments = match self.files(&files, is_addressed, &origin.message).await? {
+            Files::Loaded(attachments) => attachments,
+            Files::Refused(reason) => {
+                self.reply_with(&origin, &reason).await;
+                return Ok(true);
+            }
+        };
+        let (ids, address) = (vec![origin.message.clone()], origin.address.clone());
+        let name = text.clone();
+        let receipt = self.inbox.message(Message { ids, address, author, text, attachments, is_addressed }).await?;
+        match receipt {
+            Receipt::Accepted { .. } | Receipt::Duplicate => {
+                self.state.handled(&origin.channel, &origin.message, guild, true);
+                if opens_thread {
+                    self.open(&origin, &name).await;
+                    self.state.handled(&origin.address.thread, &origin.message, guild, true);
+                }
+            }
+            Receipt::Refused(reason) => self.reply_with(&origin, &render::escape(&reason)).await,
+            Receipt::Busy(reason) => {
+                self.reply_with(&origin, &format!("{} Send the message again later.", render::escape(&reason))).await;
+            }
+            Receipt::Ignored => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Opens the thread of an accepted message. If that fails for now, the first answer opens it.
+    async fn open(&self, origin: &Origin, name: &str) {
+        let Err(error) = self.channel.open_thread(&origin.address.chat, &origin.message, Some(name)).await else {
+            return;
+        };
+        tracing::warn!(%error, "a thread in Discord was not opened");
+        if matches!(error, CallError::Refused { status: 403, .. }) {
+            let text = "I may not open a thread here, so I cannot answer. Grant my role the permissions *Create Public \
+                        Threads* and *Send Messages in Threads*, or set `threads = false` in the gateway.";
+            self.reply_with(origin, text).await;
+        }
+    }
+
+    /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
+    async fn reply_with(&self, origin: &Origin, markdown: &str) {
+        for (index, part) in split(markdown, LIMIT).iter().enumerate() {
+            let mut body = message_body(part, &[], false);
+            if let Some(body) = body.as_object_mut() {
+                let reference = json!({"message_id": origin.message, "fail_if_not_exists": false});
+                body.insert("message_reference".to_owned(), reference);
+            }
+            set_nonce(&mut body, &format!("{}.{index}", origin.message));
+            if let Err(error) = self.channel.create(&origin.channel, &body, None).await {
+                tracing::warn!(%error, "a reply in Discord was not sent");
+                return;
+            }
+        }
+    }
+}
