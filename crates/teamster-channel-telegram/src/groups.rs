@@ -1,6 +1,7 @@
 //! Which updates are one message: the files of an album, and the parts of a long text. Pure.
 
-use crate::text::utf16_length;
+use teamster_channel::utf16_length;
+
 use crate::types::{Message, Update};
 
 /// The length from which a client may have split a text. Clients split at 4,096, or at a word before.

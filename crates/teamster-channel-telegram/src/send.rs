@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use reqwest::multipart::{Form, Part};
 use serde::Serialize;
 use serde_json::Value;
-use teamster_channel::{Address, Content, Delivered, File, Operation, Outgoing, RateScope, SendError, SendOutcome};
+use teamster_channel::{
+    Address, Content, Delivered, File, Formatted, Operation, Outgoing, RateScope, SendError, SendOutcome,
+};
 
 use crate::api::CallError;
 use crate::service::TelegramChannel;
-use crate::text::{Entity, Formatted, MAX_CAPTION, MAX_TEXT, format, without_mentions};
+use crate::text::{MAX_CAPTION, MAX_TEXT, WireEntity, format, without_mentions};
 use crate::types::{InlineButton, InlineKeyboard, SentMessage};
 
 /// The time limit of a send. It is shorter than [`Capabilities::send_timeout`](teamster_channel::Capabilities), so that the
@@ -45,7 +47,7 @@ struct SendMessage<'a> {
     target: Target,
     text: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    entities: &'a [Entity],
+    entities: &'a [WireEntity],
     link_preview_options: NoPreview,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_parameters: Option<ReplyTo>,
@@ -59,7 +61,7 @@ struct EditMessage<'a> {
     message_id: i64,
     text: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    entities: &'a [Entity],
+    entities: &'a [WireEntity],
     link_preview_options: NoPreview,
     /// Without it, the service removes the buttons.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,10 +162,11 @@ impl TelegramChannel {
         reply_markup: Option<InlineKeyboard>,
     ) -> Result<String, CallError> {
         let reply_to = reply_to.map(|message_id| ReplyTo { message_id, allow_sending_without_reply: true });
+        let entities = WireEntity::all(&shown.entities);
         let mut parameters = SendMessage {
             target,
             text: &shown.text,
-            entities: &shown.entities,
+            entities: &entities,
             link_preview_options: NO_PREVIEW,
             reply_parameters: reply_to,
             reply_markup,
@@ -185,11 +188,12 @@ impl TelegramChannel {
         shown: &Formatted,
         reply_markup: Option<InlineKeyboard>,
     ) -> Result<(), CallError> {
+        let entities = WireEntity::all(&shown.entities);
         let mut parameters = EditMessage {
             chat_id,
             message_id,
             text: &shown.text,
-            entities: &shown.entities,
+            entities: &entities,
             link_preview_options: NO_PREVIEW,
             reply_markup,
         };
@@ -292,7 +296,7 @@ fn form(
     if let Some(Formatted { text, entities }) = caption {
         form = form.text("caption", text.clone());
         if !entities.is_empty() {
-            let entities = serde_json::to_string(entities).map_err(|error| invalid(&error))?;
+            let entities = serde_json::to_string(&WireEntity::all(entities)).map_err(|error| invalid(&error))?;
             form = form.text("caption_entities", entities);
         }
     }

@@ -3,14 +3,13 @@
 //! Entities need no escaping, and the length of the text is what the service counts. Mentions are neutralized: a text of an agent
 //! notifies no person. What Telegram cannot show, such as a table or HTML, is shown as it is written.
 
-mod formatted;
-mod render;
 #[cfg(test)]
 mod tests;
-mod writer;
+mod wire;
 
-use self::formatted::is_shown;
-pub(crate) use self::formatted::{Entity, Formatted, utf16_length};
+use teamster_channel::{Formatted, formatted, is_shown, utf16_length};
+
+pub(crate) use self::wire::WireEntity;
 
 /// The longest text of a message, in UTF-16 units without markup.
 pub(crate) const MAX_TEXT: usize = 4_096;
@@ -24,7 +23,7 @@ const EMPTY: &str = "…";
 /// Returns Markdown as a text of at most `max` UTF-16 units. Markdown whose text is longer than its source, and does not fit, is
 /// shown as it is written. Only a source that does not fit is cut.
 pub(crate) fn format(markdown: &str, max: usize) -> Formatted {
-    let rendered = render::render(markdown);
+    let rendered = formatted(markdown);
     if rendered.text.trim().is_empty() {
         return Formatted { text: EMPTY.to_owned(), entities: Vec::new() };
     }

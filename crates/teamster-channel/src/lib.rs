@@ -14,13 +14,16 @@
 //! | `split` | splits Markdown into parts that a service accepts |
 //! | `pace` | rate limiting: intervals, and waits that a service requires |
 //! | `live_edit` | shows an unfinished text by edits |
+//! | `formatted` | Markdown as a text with ranges, for services with formatting beside the text |
 //! | `render` | tool calls, plans and permission requests as Markdown |
 //! | [`signature`] | the signatures of webhooks |
+//! | `testing` | an inbox in memory, for the tests of channels (feature `testing`) |
 //!
 //! Invariant: this crate depends on no service and on no part of the gateway. It does no I/O and reads no clock.
 
 mod capabilities;
 mod commands;
+mod formatted;
 mod inbound;
 mod live_edit;
 mod outbound;
@@ -28,12 +31,15 @@ mod pace;
 pub mod render;
 pub mod signature;
 mod split;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 pub use capabilities::{Capabilities, TextLimit, TextUnit};
 pub use commands::{COMMANDS, CommandSpec, parse_command};
+pub use formatted::{Entity, EntityKind, Formatted, formatted, is_shown, utf16_length};
 pub use inbound::{
     Attachment, Author, ChatCommand, CommandReply, Edit, EditOutcome, Inbox, InboxError, Message, PromptAnswer,
     PromptDecision, Receipt,

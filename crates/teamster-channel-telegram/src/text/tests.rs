@@ -1,8 +1,8 @@
 //! Texts and entities are what the service accepts, whatever the Markdown is.
 
 use proptest::prelude::*;
+use teamster_channel::{Entity, EntityKind};
 
-use super::formatted::EntityKind;
 use super::*;
 
 /// Returns the ranges as `kind:text`.

@@ -11,7 +11,6 @@
 mod buttons;
 mod failures;
 mod files;
-mod inbox;
 mod outcomes;
 mod receiving;
 mod sending;

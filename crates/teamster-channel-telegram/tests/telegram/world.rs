@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use teamster_channel::testing::MemoryInbox;
 use teamster_channel::{
     Address, Button, ButtonStyle, Channel, ChannelError, Content, Operation, Outgoing, Part, Prompt,
 };
@@ -11,8 +12,6 @@ use teamster_channel_telegram::{Groups, TelegramChannel, TelegramConfig, Token};
 use teamster_testkit::telegram::{Person, Post, TelegramServer};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-use crate::inbox::MemoryInbox;
 
 /// The time limit of each condition.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);

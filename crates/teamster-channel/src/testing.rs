@@ -1,65 +1,81 @@
-//! An inbox in memory.
+//! An inbox in memory, for the tests of channels.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use teamster_channel::{
+use tokio::sync::watch;
+
+use crate::inbound::{
     ChatCommand, CommandReply, Edit, EditOutcome, Inbox, InboxError, Message, PromptAnswer, PromptDecision, Receipt,
 };
-use tokio::sync::watch;
+
+/// The time limit of a condition.
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// What the inbox has received, and how it answers.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) duplicates: usize,
-    pub(crate) edits: Vec<Edit>,
-    pub(crate) commands: Vec<ChatCommand>,
-    pub(crate) answers: Vec<PromptAnswer>,
-    pub(crate) states: BTreeMap<String, Value>,
+pub struct Contents {
+    /// The accepted messages.
+    pub messages: Vec<Message>,
+    /// The number of messages that were accepted before.
+    pub duplicates: usize,
+    /// The edits.
+    pub edits: Vec<Edit>,
+    /// The commands.
+    pub commands: Vec<ChatCommand>,
+    /// The answers to prompts.
+    pub answers: Vec<PromptAnswer>,
+    /// The stored states.
+    pub states: BTreeMap<String, Value>,
     accepted: BTreeSet<String>,
     /// The number of calls that fail.
-    pub(crate) failures: u32,
+    pub failures: u32,
     /// Whether each accept ends like a crash: it is durable, and never returns.
-    pub(crate) hangs_after_accept: bool,
+    pub hangs_after_accept: bool,
     /// The receipt of each new message.
-    pub(crate) receipt: Option<Receipt>,
+    pub receipt: Option<Receipt>,
     /// The authors who may answer prompts.
-    pub(crate) approvers: Vec<String>,
+    pub approvers: Vec<String>,
     /// The tokens of open prompts.
-    pub(crate) open: Vec<String>,
+    pub open: Vec<String>,
 }
 
 /// An inbox in memory.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryInbox {
+pub struct MemoryInbox {
     contents: Mutex<Contents>,
     changes: watch::Sender<u64>,
 }
 
 impl MemoryInbox {
-    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Contents) -> T) -> T {
-        let changed = change(&mut self.contents.lock().unwrap());
+    /// Reads or changes the contents.
+    pub fn with<T>(&self, change: impl FnOnce(&mut Contents) -> T) -> T {
+        let changed = change(&mut self.contents());
         self.changes.send_modify(|count| *count += 1);
         changed
     }
 
     /// Waits for a condition.
-    pub(crate) async fn until(&self, what: &str, is_true: impl Fn(&Contents) -> bool) {
+    ///
+    /// # Panics
+    /// It does not become true within 20 seconds.
+    pub async fn until(&self, what: &str, is_true: impl Fn(&Contents) -> bool) {
         let mut changes = self.changes.subscribe();
-        let wait = async {
-            while !is_true(&self.contents.lock().unwrap()) {
-                changes.changed().await.unwrap();
-            }
-        };
-        let in_time = tokio::time::timeout(crate::world::LIMIT, wait).await;
-        assert!(in_time.is_ok(), "{what}: {:?}", self.contents.lock().unwrap());
+        let wait = async { while !is_true(&self.contents()) && changes.changed().await.is_ok() {} };
+        let in_time = tokio::time::timeout(LIMIT, wait).await;
+        assert!(in_time.is_ok(), "{what}: {:?}", self.contents());
     }
 
-    pub(crate) fn texts(&self) -> Vec<String> {
+    /// Returns the texts of the accepted messages.
+    pub fn texts(&self) -> Vec<String> {
         self.with(|contents| contents.messages.iter().map(|message| message.text.clone()).collect())
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fails(&self) -> Result<(), InboxError> {
