@@ -153,6 +153,13 @@ pub trait Inbox: Send + Sync {
     /// Call it only for an edit by the message's author. A chat service needs no reaction to the outcome.
     async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError>;
 
+    /// Withdraws a message that waits: its turn is cancelled. A message that an agent works on is not withdrawn.
+    ///
+    /// Call it only if the message of a person was removed from the service. An inbox without this ignores it.
+    async fn delete(&self, _id: &str) -> Result<(), InboxError> {
+        Ok(())
+    }
+
     /// Answers a permission request or a question.
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError>;
 

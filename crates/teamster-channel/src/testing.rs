@@ -24,6 +24,8 @@ pub struct Contents {
     pub duplicates: usize,
     /// The edits.
     pub edits: Vec<Edit>,
+    /// The ids of the withdrawn messages.
+    pub deletions: Vec<String>,
     /// The commands.
     pub commands: Vec<ChatCommand>,
     /// The answers to prompts.
@@ -115,6 +117,11 @@ impl Inbox for MemoryInbox {
     async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError> {
         self.with(|contents| contents.edits.push(edit));
         Ok(EditOutcome::Edited)
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), InboxError> {
+        self.with(|contents| contents.deletions.push(id.to_owned()));
+        Ok(())
     }
 
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {
