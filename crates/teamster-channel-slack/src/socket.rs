@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use tokio_websockets::Message;
+use tokio_websockets::{Message, WebSocketStream};
 
 use crate::handshake::Stream;
 
@@ -124,9 +125,9 @@ impl Sockets {
     }
 }
 
-async fn run(
+async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     id: SocketId,
-    mut stream: Stream,
+    mut stream: WebSocketStream<T>,
     mut orders: mpsc::Receiver<Order>,
     events: mpsc::Sender<(SocketId, SocketEvent)>,
 ) {
@@ -136,9 +137,9 @@ async fn run(
 }
 
 /// Serves a connection until its end, and returns the reason.
-async fn serve(
+async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
     id: SocketId,
-    stream: &mut Stream,
+    stream: &mut WebSocketStream<T>,
     orders: &mut mpsc::Receiver<Order>,
     events: &mpsc::Sender<(SocketId, SocketEvent)>,
 ) -> String {
@@ -190,7 +191,11 @@ async fn forward(id: SocketId, message: &Message, events: &mpsc::Sender<(SocketI
 }
 
 /// Closes a connection. What the service has sent before it confirms the close is forwarded.
-async fn close(id: SocketId, stream: &mut Stream, events: &mpsc::Sender<(SocketId, SocketEvent)>) {
+async fn close<T: AsyncRead + AsyncWrite + Unpin>(
+    id: SocketId,
+    stream: &mut WebSocketStream<T>,
+    events: &mpsc::Sender<(SocketId, SocketEvent)>,
+) {
     let closing = async {
         stream.send(Message::close(None, "")).await.ok()?;
         while let Some(Ok(message)) = stream.next().await {
@@ -201,4 +206,24 @@ async fn close(id: SocketId, stream: &mut Stream, events: &mpsc::Sender<(SocketI
         Some(())
     };
     _ = timeout(CLOSE_TIMEOUT, closing).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_websockets::ClientBuilder;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_over_which_nothing_arrives_counts_as_dead() {
+        // The other end is open, and never answers.
+        let (stream, _other) = tokio::io::duplex(1 << 16);
+        let (_orders, received) = mpsc::channel(1);
+        let (events, mut reported) = mpsc::channel(1);
+        let started = Instant::now();
+        run(7, ClientBuilder::new().take_over(stream), received, events).await;
+        let Some((7, SocketEvent::Closed(reason))) = reported.recv().await else { panic!("it is closed") };
+        assert_eq!(reason, "the service is silent");
+        assert!(started.elapsed() <= MAX_SILENCE + PING * 2, "{:?}", started.elapsed());
+    }
 }

@@ -31,6 +31,7 @@
 //! - [`check`]: the rules that every run's event stream must follow, checked from outside.
 //! - [`suite`]: the promises that every agent must keep, as a test suite for your own agents.
 //! - [`mcp_fixture`]: an MCP server with faults, as a process or over HTTP.
+//! - [`slack`]: a server that speaks Slack's Web API and Socket Mode, with people who write to the bot.
 //! - [`telegram`]: a server that speaks the Bot API of Telegram, with people who write to the bot.
 //! - `otlp`: a receiver of OpenTelemetry spans (feature `otlp`).
 //!
@@ -44,9 +45,13 @@ pub mod mcp_fixture;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 #[cfg(feature = "servers")]
+mod params;
+#[cfg(feature = "servers")]
 pub mod provider;
 #[cfg(feature = "servers")]
 mod server;
+#[cfg(feature = "servers")]
+pub mod slack;
 #[cfg(feature = "suite")]
 pub mod suite;
 #[cfg(feature = "servers")]
