@@ -1,7 +1,8 @@
 //! Which connections there are, and when another one is opened.
 //!
-//! One connection is current. Before the service ends it, it says so: then another one is opened first, and the old one is read
-//! until the new one is ready. The service sends each envelope over any connection that is open.
+//! One connection is current. The service announces its end: then another one is opened, and the old one is read until the service
+//! closes it. The service sends each envelope over any connection that is open, so a connection that this side closes could lose
+//! one for a while.
 
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ impl<'a> Connections<'a> {
         Ok(())
     }
 
-    /// A connection is ready: those that the service will end are closed. What they have sent is read before.
+    /// A connection is ready: those that the service will end have a time limit now.
     pub(crate) fn on_hello(&mut self, hello: &Hello) {
         self.failures = 0;
         let own = u32::try_from(self.ending.len()).unwrap_or(u32::MAX).saturating_add(1);
@@ -86,8 +87,8 @@ impl<'a> Connections<'a> {
                  app"
             );
         }
-        for id in std::mem::take(&mut self.ending) {
-            self.sockets.close(id);
+        for id in &self.ending {
+            self.sockets.close_later(*id);
         }
     }
 
@@ -120,6 +121,12 @@ impl<'a> Connections<'a> {
             tracing::warn!(reason, ?delay, "a connection to Slack is closed; another one is opened");
             self.open(delay);
         }
+    }
+
+    /// Writes an acknowledgment. A connection that the service will end may lose it, so it goes over the current one if possible.
+    pub(crate) fn acknowledge(&self, id: SocketId, text: String) -> bool {
+        let id = if self.ending.contains(&id) { self.current.unwrap_or(id) } else { id };
+        self.sockets.write(id, text)
     }
 
     fn open(&mut self, delay: Duration) {

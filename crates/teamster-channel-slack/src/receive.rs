@@ -152,7 +152,7 @@ impl<'h> Receiver<'h> {
 
     /// If no connection is open, the envelope comes again, and is recognized.
     fn acknowledge(&self, id: SocketId, envelope_id: &str, payload: Option<&serde_json::Value>) {
-        if !self.connections.sockets.write(id, acknowledgment(envelope_id, payload)) {
+        if !self.connections.acknowledge(id, acknowledgment(envelope_id, payload)) {
             tracing::debug!("an acknowledgment to Slack was not written");
         }
     }

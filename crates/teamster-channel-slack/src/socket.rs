@@ -9,7 +9,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_websockets::{Message, WebSocketStream};
 
 use crate::handshake::Stream;
@@ -25,6 +25,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the other side may take to confirm a close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection is read that the service will end, after another one is ready.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// The number of frames that are read and wait. Then reading stops.
 const MAX_FRAMES: usize = 256;
@@ -48,6 +51,8 @@ pub(crate) enum SocketEvent {
 enum Order {
     Write(String),
     Close,
+    /// Close unless the service does it in time.
+    CloseLater,
 }
 
 /// All connections. Dropping it ends them.
@@ -106,6 +111,13 @@ impl Sockets {
         }
     }
 
+    /// Closes a connection unless the service does it in time. An envelope that it has sent before must be read.
+    pub(crate) fn close_later(&self, id: SocketId) {
+        if let Some((_, orders)) = self.orders.iter().find(|(known, _)| *known == id) {
+            _ = orders.try_send(Order::CloseLater);
+        }
+    }
+
     /// Closes all connections, and waits for their ends, at most for the time of a close.
     pub(crate) async fn shutdown(mut self) {
         for (_, orders) in &self.orders {
@@ -146,7 +158,14 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
     let mut pings = interval(PING);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last_frame = Instant::now();
+    let mut ends_at: Option<Instant> = None;
     loop {
+        let is_over = async {
+            match ends_at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         let written = tokio::select! {
             read = stream.next() => match read {
                 Some(Ok(message)) => {
@@ -161,11 +180,19 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
             },
             order = orders.recv() => match order {
                 Some(Order::Write(text)) => timeout(WRITE_TIMEOUT, stream.send(Message::text(text))).await,
+                Some(Order::CloseLater) => {
+                    ends_at = Some(Instant::now() + ENDS_WITHIN);
+                    continue;
+                }
                 Some(Order::Close) | None => {
                     close(id, stream, events).await;
                     return "it was closed".to_owned();
                 }
             },
+            () = is_over => {
+                close(id, stream, events).await;
+                return "it was closed".to_owned();
+            }
             _ = pings.tick() => {
                 if last_frame.elapsed() > MAX_SILENCE {
                     return "the service is silent".to_owned();
@@ -225,5 +252,23 @@ mod tests {
         let Some((7, SocketEvent::Closed(reason))) = reported.recv().await else { panic!("it is closed") };
         assert_eq!(reason, "the service is silent");
         assert!(started.elapsed() <= MAX_SILENCE + PING * 2, "{:?}", started.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_the_service_announces_to_end_is_read_for_a_while() {
+        let (stream, other) = tokio::io::duplex(1 << 16);
+        let (orders, received) = mpsc::channel(1);
+        let (events, mut reported) = mpsc::channel(1);
+        let served = tokio::spawn(run(7, ClientBuilder::new().take_over(stream), received, events));
+        assert!(orders.send(Order::CloseLater).await.is_ok());
+        let mut service = tokio_websockets::ServerBuilder::new().serve(other);
+        assert!(service.send(Message::text("late")).await.is_ok());
+        assert!(matches!(reported.recv().await, Some((7, SocketEvent::Frame(text))) if text == "late"));
+        let started = Instant::now();
+        // It answers pings, and confirms the close.
+        while let Some(Ok(_)) = service.next().await {}
+        assert!(started.elapsed() >= ENDS_WITHIN / 2, "{:?}", started.elapsed());
+        assert!(matches!(reported.recv().await, Some((7, SocketEvent::Closed(_)))));
+        served.await.unwrap();
     }
 }

@@ -22,9 +22,9 @@ async fn before_the_service_ends_a_connection_another_one_is_open() {
         let receiving = world.receive();
         connected(&world).await;
         world.server.announce_end(reason);
-        world.until("both are open", |server| server.connections() == 2).await;
-        connected(&world).await;
-        assert_eq!(opened(&world), 2, "the old one is closed by the bot");
+        world
+            .until("another one, then the old one is closed", |server| opened(&world) == 2 && server.connections() == 1)
+            .await;
         world.server.write(Post::direct(&ada(), "hello"));
         world.messages(1).await;
         world.acknowledged().await;

@@ -51,6 +51,8 @@ pub(super) struct Envelopes {
     sent: BTreeMap<String, u64>,
     last: u64,
     sockets: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
+    /// The connections whose end is announced. They get an envelope only if there is no other one.
+    ending: BTreeSet<u64>,
     next_socket: usize,
     /// URLs that were not used.
     tickets: BTreeSet<String>,
@@ -69,6 +71,7 @@ impl Default for Envelopes {
             sent: BTreeMap::new(),
             last: 0,
             sockets: BTreeMap::new(),
+            ending: BTreeSet::new(),
             next_socket: 0,
             tickets: BTreeSet::new(),
             ack_within: ACK_WITHIN,
@@ -150,11 +153,16 @@ impl Envelopes {
         });
         _ = orders.send(Order::Send(hello.to_string()));
         self.sockets.insert(id, orders);
+        for orders in self.ending.iter().filter_map(|ending| self.sockets.get(ending)) {
+            // What was sent before goes out first.
+            _ = orders.send(Order::Close);
+        }
         (id, received)
     }
 
     pub(super) fn disconnected(&mut self, id: u64) {
         self.sockets.remove(&id);
+        self.ending.remove(&id);
     }
 
     /// Gives each connection an order.
@@ -164,8 +172,9 @@ impl Envelopes {
         }
     }
 
-    /// Says on each connection that it will end. It gets envelopes until it does.
+    /// Says on each connection that it will end. It ends when there is another one.
     pub(super) fn announce_end(&mut self, reason: &str) {
+        self.ending.extend(self.sockets.keys());
         self.order_all(|| Order::Send(disconnection(reason)));
     }
 
@@ -188,7 +197,10 @@ impl Envelopes {
     /// Sends what is due.
     fn deliver(&mut self, now: Instant) {
         self.sockets.retain(|_, orders| !orders.is_closed());
-        let open: Vec<_> = self.sockets.keys().copied().collect();
+        let mut open: Vec<_> = self.sockets.keys().filter(|id| !self.ending.contains(id)).copied().collect();
+        if open.is_empty() {
+            open.extend(self.sockets.keys());
+        }
         if open.is_empty() {
             return;
         }

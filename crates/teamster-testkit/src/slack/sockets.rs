@@ -120,10 +120,8 @@ async fn obey(order: Option<Order>, stream: &mut WebSocketStream<TcpStream>) -> 
     match order {
         Some(Order::Send(text)) => stream.send(Message::text(text)).await.is_ok(),
         Some(Order::Hang) => std::future::pending().await,
-        Some(Order::Close) => {
-            _ = stream.send(Message::close(None, "")).await;
-            false
-        }
+        // The client confirms it, after what it has sent before.
+        Some(Order::Close) => stream.send(Message::close(None, "")).await.is_ok(),
         Some(Order::Cut) | None => false,
     }
 }
