@@ -86,6 +86,12 @@ impl Envelope {
         key.filter(|key| !key.is_empty()).unwrap_or(&self.envelope_id).to_owned()
     }
 
+    /// Returns when it happened, in seconds with six decimals.
+    pub(crate) fn time(&self) -> &str {
+        let text = |pointer: &str| self.payload.pointer(pointer).and_then(Value::as_str);
+        text("/event/event_ts").or_else(|| text("/event/ts")).unwrap_or_default()
+    }
+
     /// Returns the chat whose messages must stay in order.
     pub(crate) fn lane(&self) -> Option<&str> {
         if self.r#type != "events_api" {

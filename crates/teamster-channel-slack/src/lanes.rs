@@ -63,7 +63,9 @@ impl Lanes {
         self.deliveries.insert(key, vec![delivery]);
         let Some(lane) = envelope.lane().map(str::to_owned) else { return Arrival::Start(envelope) };
         if let Some(waiting) = self.waiting.get_mut(&lane) {
-            waiting.push_back(envelope);
+            // While one connection replaces another one, a later envelope may arrive first.
+            let at = waiting.iter().rposition(|other| other.time() <= envelope.time()).map_or(0, |last| last + 1);
+            waiting.insert(at, envelope);
             self.count += 1;
             return Arrival::Waits;
         }
@@ -136,6 +138,21 @@ mod tests {
         assert_eq!(lanes.next("C1").unwrap().envelope_id, "b");
         assert_eq!(lanes.next("C1"), None);
         assert!(matches!(lanes.arrived(1, envelope("d", "4", "C1")), Arrival::Start(_)));
+    }
+
+    #[test]
+    fn envelopes_that_wait_are_in_the_order_of_their_times() {
+        let at = |id: &str, time: &str| {
+            let mut envelope = envelope(id, id, "C1");
+            envelope.payload["event"]["ts"] = time.into();
+            envelope
+        };
+        let mut lanes = Lanes::default();
+        for (id, time) in [("a", "1.0"), ("d", "1.3"), ("b", "1.1"), ("c", "1.2"), ("e", "1.3")] {
+            lanes.arrived(1, at(id, time));
+        }
+        let order: Vec<_> = std::iter::from_fn(|| lanes.next("C1")).map(|envelope| envelope.envelope_id).collect();
+        assert_eq!(order, ["b", "c", "d", "e"]);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(super) struct Envelopes {
     sockets: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
     /// The connections whose end is announced. They get an envelope only if there is no other one.
     ending: BTreeSet<u64>,
+    /// The connections that are being closed.
+    closing: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
     next_socket: usize,
     /// URLs that were not used.
     tickets: BTreeSet<String>,
@@ -72,6 +74,7 @@ impl Default for Envelopes {
             last: 0,
             sockets: BTreeMap::new(),
             ending: BTreeSet::new(),
+            closing: BTreeMap::new(),
             next_socket: 0,
             tickets: BTreeSet::new(),
             ack_within: ACK_WITHIN,
@@ -130,6 +133,10 @@ impl Envelopes {
         self.sockets.len()
     }
 
+    pub(super) fn closing(&self) -> usize {
+        self.closing.len()
+    }
+
     /// Adds a connection, which gets the greeting first.
     pub(super) fn connect(&mut self, has_socket_mode: bool) -> (u64, mpsc::UnboundedReceiver<Order>) {
         self.last += 1;
@@ -153,9 +160,12 @@ impl Envelopes {
         });
         _ = orders.send(Order::Send(hello.to_string()));
         self.sockets.insert(id, orders);
-        for orders in self.ending.iter().filter_map(|ending| self.sockets.get(ending)) {
+        for (ending, orders) in
+            std::mem::take(&mut self.ending).into_iter().filter_map(|id| self.sockets.remove_entry(&id))
+        {
             // What was sent before goes out first.
             _ = orders.send(Order::Close);
+            self.closing.insert(ending, orders);
         }
         (id, received)
     }
@@ -163,6 +173,7 @@ impl Envelopes {
     pub(super) fn disconnected(&mut self, id: u64) {
         self.sockets.remove(&id);
         self.ending.remove(&id);
+        self.closing.remove(&id);
     }
 
     /// Gives each connection an order.

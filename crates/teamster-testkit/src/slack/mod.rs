@@ -253,6 +253,11 @@ impl SlackServer {
         self.shared.world().envelopes.connections()
     }
 
+    /// Returns the number of connections that the service closes, and the app has not closed yet.
+    pub fn closing(&self) -> usize {
+        self.shared.world().envelopes.closing()
+    }
+
     /// Waits until a condition is true. Returns whether that was in time.
     pub async fn wait_until(&self, limit: Duration, is_true: impl Fn(&Self) -> bool) -> bool {
         let mut changes = self.shared.changes();
