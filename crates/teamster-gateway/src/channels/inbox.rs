@@ -227,6 +227,10 @@ impl Inbox for ChannelInbox {
         }
     }
 
+    async fn delete(&self, id: &str) -> Result<(), InboxError> {
+        self.gateway.delete_message(&self.channel, id).await.map_err(|error| internal(&error))
+    }
+
     async fn answer(&self, answer: PromptAnswer) -> Result<PromptDecision, InboxError> {
         self.decide(answer).await.map_err(|error| internal(&error))
     }

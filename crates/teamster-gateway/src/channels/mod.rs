@@ -10,7 +10,7 @@
 //! | `live`, `live_text` | the display of an unfinished answer |
 //! | `receive`, `inbox`, `order`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
-//! | `services`, `telegram` | the channels of chat services |
+//! | `services`, `slack`, `telegram` | the channels of chat services |
 //! | `check`, `status` | whether a channel can be used, for the operator |
 //! | `decision`, `parts` | the next step after an attempt, and the parts of a content, as pure functions |
 
@@ -35,6 +35,8 @@ mod receive;
 mod send;
 pub(crate) mod services;
 mod settings;
+#[cfg(feature = "slack")]
+mod slack;
 pub(crate) mod status;
 mod tasks;
 #[cfg(feature = "telegram")]

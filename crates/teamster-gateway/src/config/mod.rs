@@ -50,6 +50,8 @@ pub struct Config {
     pub channels: crate::channels::ChannelSettings,
     /// The webhook channels.
     pub webhooks: Vec<crate::channels::WebhookConfig>,
+    /// The Slack app.
+    pub slack: Option<file::SlackTable>,
     /// The Telegram bot.
     pub telegram: Option<file::TelegramTable>,
     /// Upper bounds.
@@ -216,6 +218,7 @@ impl Default for Config {
             schedules: crate::schedules::ScheduleLimits::default(),
             channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
+            slack: None,
             telegram: None,
             limits: Limits::default(),
             timing: Timing::default(),

@@ -66,6 +66,9 @@ fn secret_files(config: &Config) -> Vec<(String, PathBuf)> {
     for (index, hook) in config.hooks.iter().enumerate() {
         files.extend(hook.secret_file.iter().map(|file| (format!("hooks.{index}.secret_file"), file.clone())));
     }
+    for (key, file) in config.slack.iter().flat_map(super::file::SlackTable::secret_files) {
+        files.push((format!("slack.{key}"), file.clone()));
+    }
     let telegram = config.telegram.iter().filter_map(|telegram| telegram.token_file.clone());
     files.extend(telegram.map(|file| ("telegram.token_file".to_owned(), file)));
     for (index, webhook) in config.webhooks.iter().enumerate() {

@@ -57,6 +57,8 @@ impl Config {
         let mut names: Vec<_> = OWN.map(str::to_owned).to_vec();
         names.extend(self.hooks.iter().filter_map(|hook| hook.secret_env.clone()));
         names.extend(self.webhooks.iter().flat_map(|webhook| webhook.secret_envs.iter().cloned()));
+        let slack = self.slack.iter().flat_map(|slack| [&slack.bot_token_env, &slack.app_token_env]);
+        names.extend(slack.flatten().cloned());
         names.extend(self.telegram.iter().filter_map(|telegram| telegram.token_env.clone()));
         let passed = self.hooks.iter().flat_map(|hook| &hook.env);
         names.extend(passed.filter(|name| !is_common(name) && !is_agents_key(name)).cloned());
@@ -68,7 +70,7 @@ impl Config {
 mod tests {
     use super::*;
     use crate::channels::WebhookConfig;
-    use crate::config::file::TelegramTable;
+    use crate::config::file::{SlackTable, TelegramTable};
     use crate::hooks::HookConfig;
 
     #[test]
@@ -81,7 +83,13 @@ mod tests {
         let mut webhook = WebhookConfig::new("w", "https://example.org", "s");
         webhook.secret_envs = vec!["CHANNEL".to_owned()];
         let telegram = TelegramTable { token_env: Some("BOT".to_owned()), ..TelegramTable::default() };
+        let slack = SlackTable {
+            bot_token_env: Some("SLACK_BOT".to_owned()),
+            app_token_env: Some("SLACK_APP".to_owned()),
+            ..SlackTable::default()
+        };
         let config = Config {
+            slack: Some(slack),
             hooks: vec![hook, signed],
             webhooks: vec![webhook],
             telegram: Some(telegram),
@@ -96,6 +104,8 @@ mod tests {
             "SIGNING",
             "CHANNEL",
             "BOT",
+            "SLACK_BOT",
+            "SLACK_APP",
         ] {
             assert!(names.iter().any(|found| found == name), "{name}");
         }

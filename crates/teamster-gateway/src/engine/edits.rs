@@ -47,6 +47,18 @@ impl Gateway {
         Ok(outcome)
     }
 
+    /// Cancels the turn of a message that was removed, if it waits. The turn of a message that an agent works on goes on.
+    ///
+    /// # Errors
+    /// The store has failed.
+    pub async fn delete_message(&self, channel: &str, channel_id: &str) -> Result<(), GatewayError> {
+        let found = self.shared.store.turn_of_message(channel.to_owned(), channel_id.to_owned()).await?;
+        if let Some(turn) = found.filter(|turn| turn.state == TurnState::Queued) {
+            self.abort_turn(turn.id).await?;
+        }
+        Ok(())
+    }
+
     async fn judged_edit(&self, conversation: &Conversation, turn: &Turn, text: &str) -> Result<String, GatewayError> {
         let ChatAddress { channel, chat, .. } = &conversation.address;
         let settings: ConversationSettings = conversation.settings.to()?;

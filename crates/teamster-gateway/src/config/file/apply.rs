@@ -50,6 +50,7 @@ pub(super) fn apply(table: &ServeTable, config: &mut Config) {
     config.rules = table.rules.iter().map(rule).collect();
     config.hooks.clone_from(&table.hooks);
     config.webhooks.clone_from(&table.webhooks);
+    config.slack.clone_from(&table.slack);
     config.telegram.clone_from(&table.telegram);
     set(&mut config.tools, table.tools.clone());
     set(&mut config.schedules, table.schedules);

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `table`, `rule`, `channels`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
+//! | `table`, `rule`, `channels`, `slack`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
 //! | `reader`, `message` | read the table; a problem of one key does not hide the others |
 //! | `paths` | makes the paths of a table absolute |
 //! | `build`, `checks`, `channel_names` | check the values |
@@ -17,6 +17,7 @@ mod message;
 mod paths;
 mod reader;
 mod rule;
+mod slack;
 mod table;
 mod telegram;
 mod values;
@@ -26,6 +27,7 @@ pub use channels::{BotsTable, DeliveryTable, UnknownName};
 pub use checks::KeyProblem;
 pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
+pub use slack::{ChannelsName, RepliesName, SlackTable};
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use telegram::{GroupsName, TelegramTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};

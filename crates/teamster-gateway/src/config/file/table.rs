@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::channels::{BotsTable, DeliveryTable};
 use super::rule::RuleTable;
+use super::slack::SlackTable;
 use super::telegram::TelegramTable;
 use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::channels::WebhookConfig;
@@ -106,6 +107,9 @@ pub struct ServeTable {
     /// Messages of programs in channels
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bots: Option<BotsTable>,
+    /// A Slack app
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<SlackTable>,
     /// A Telegram bot
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telegram: Option<TelegramTable>,
