@@ -16,6 +16,9 @@ pub(crate) const WITHOUT_PYTHON: &str = "TEAMSTER_WITHOUT_PYTHON";
 /// The environment with the official OpenAI client.
 pub(crate) const OPENAI: &str = "openai";
 
+/// The environment with the Slack client.
+pub(crate) const SLACK: &str = "slack_sdk";
+
 /// The environment with the Telegram client.
 pub(crate) const TELEGRAM: &str = "python-telegram-bot";
 
@@ -34,7 +37,12 @@ pub(crate) fn sources() -> PathBuf {
 
 /// Installs what the tests need.
 pub(crate) fn install_for_tests() -> Result<()> {
-    for (name, client) in [(OPENAI, "the official OpenAI client"), (TELEGRAM, "a client of Telegram's Bot API")] {
+    let clients = [
+        (OPENAI, "the official OpenAI client"),
+        (SLACK, "the official Slack client"),
+        (TELEGRAM, "a client of Telegram's Bot API"),
+    ];
+    for (name, client) in clients {
         let folder = environment(name)?;
         println!("{} has {client}", folder.display());
     }
@@ -74,11 +82,11 @@ pub(crate) fn create(folder: &Path, pins: &Path) -> Result<()> {
 mod tests {
     use std::fs;
 
-    use super::{OPENAI, SCHEMATHESIS, TELEGRAM, sources};
+    use super::{OPENAI, SCHEMATHESIS, SLACK, TELEGRAM, sources};
 
     #[test]
     fn every_python_package_is_pinned_to_one_version() {
-        for name in [OPENAI, SCHEMATHESIS, TELEGRAM] {
+        for name in [OPENAI, SCHEMATHESIS, SLACK, TELEGRAM] {
             let pins = fs::read_to_string(sources().join(format!("{name}.txt"))).unwrap();
             let packages: Vec<_> = pins.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(packages.iter().any(|line| line.starts_with(&format!("{name}=="))), "{name} is not pinned");

@@ -25,6 +25,7 @@ mod retries;
 mod session_store;
 mod sessions;
 mod streams;
+mod slack_client;
 mod telegram_client;
 mod tools;
 mod trust;
