@@ -125,7 +125,8 @@ async fn the_slack_client_understands_errors_and_reconnects() -> Result<()> {
     test.bot.read().await?;
     assert_eq!(test.bot.read().await?["error"], "invalid_blocks", "a section has at most 3,000 characters");
 
-    let opened = |server: &SlackServer| server.calls().iter().filter(|call| call.method == "apps.connections.open").count();
+    let opened =
+        |server: &SlackServer| server.calls().iter().filter(|call| call.method == "apps.connections.open").count();
     let before = opened(&test.server);
     test.server.announce_end("refresh_requested");
     test.until("another connection", |server| opened(server) > before && server.connections() > 0).await;

@@ -27,7 +27,7 @@ pub use channels::{BotsTable, DeliveryTable, UnknownName};
 pub use checks::KeyProblem;
 pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
-pub use slack::{ChannelsName, RepliesName, SlackTable};
+pub use slack::{RepliesName, SlackTable};
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use telegram::{GroupsName, TelegramTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};

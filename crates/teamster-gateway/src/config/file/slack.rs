@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::telegram::GroupsName;
+
 /// A Slack app. It has no token itself, so that no secret is in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -24,7 +26,7 @@ pub struct SlackTable {
     pub app_token_env: Option<String>,
     /// What counts as a message to the bot in channels: off, mentions (also its threads), or all
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub channels: Option<ChannelsName>,
+    pub channels: Option<GroupsName>,
     /// Where a message of a channel is answered: thread (each is a conversation), or channel
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replies: Option<RepliesName>,
@@ -40,18 +42,6 @@ pub struct SlackTable {
     /// Permit http for a Web API that is not on this machine
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_http: Option<bool>,
-}
-
-/// What counts as a message to the bot in channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChannelsName {
-    /// Nothing.
-    Off,
-    /// Mentions, and messages in its threads.
-    Mentions,
-    /// Every message.
-    All,
 }
 
 /// Where a message of a channel is answered.
