@@ -9,7 +9,7 @@ use teamster_channel::{
 
 use crate::api::CALL_TIMEOUT;
 use crate::download::Files;
-use crate::mapping::{Context, Incoming, Place, Received, Token, incoming};
+use crate::mapping::{Context, Incoming, Origin, Received, Token, incoming};
 use crate::receive::Receiver;
 use crate::text::{MAX_TEXT, format};
 use crate::types::Update;
@@ -38,25 +38,25 @@ impl Receiver<'_> {
         match mapped {
             Incoming::Message(received) => self.message(received, updates).await,
             Incoming::Reply { token, message } => self.reply(token, message, updates).await,
-            Incoming::Command { name, argument, author, place } => {
-                let command = ChatCommand { name: name.to_owned(), argument, author, address: place.address.clone() };
+            Incoming::Command { name, argument, author, origin } => {
+                let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;
-                self.reply_with(&place, &reply.text).await;
+                self.reply_with(&origin, &reply.text).await;
                 Ok(())
             }
-            Incoming::Help { author, place } => {
-                self.reply_with(&place, &help(&author, &place)).await;
+            Incoming::Help { author, origin } => {
+                self.reply_with(&origin, &help(&author, &origin)).await;
                 Ok(())
             }
             Incoming::Edit { id, .. } if self.joined.contains(&id) => Ok(()),
             Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await.map(|_| ()),
-            Incoming::Press { callback, token, author, place } => self.press(&callback, token, author, place).await,
+            Incoming::Press { callback, token, author, origin } => self.press(&callback, token, author, origin).await,
             Incoming::Migrated { from, to } => {
                 self.channel.aliases().migrated(from, to);
                 Ok(())
             }
-            Incoming::Unreadable { place } => {
-                self.reply_with(&place, "This kind of message cannot be read. Send a text or a file.").await;
+            Incoming::Unreadable { origin } => {
+                self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
                 Ok(())
             }
             Incoming::Nothing => Ok(()),
@@ -64,23 +64,23 @@ impl Receiver<'_> {
     }
 
     async fn message(&mut self, received: Received, updates: &[Update]) -> Result<(), InboxError> {
-        let Received { ids, author, place, text, files, is_addressed } = received;
+        let Received { ids, author, origin, text, files, is_addressed } = received;
         let attachments = match self.files(&files, is_addressed, updates).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {
-                self.reply_with(&place, &reason).await;
+                self.reply_with(&origin, &reason).await;
                 return Ok(());
             }
         };
         if ids.len() > 1 && files.is_empty() {
             self.remember_joined(&ids);
         }
-        let address = place.address.clone();
+        let address = origin.address.clone();
         let receipt = self.inbox.message(Message { ids, address, author, text, attachments, is_addressed }).await?;
         match receipt {
-            Receipt::Refused(reason) => self.reply_with(&place, &render::escape(&reason)).await,
+            Receipt::Refused(reason) => self.reply_with(&origin, &render::escape(&reason)).await,
             Receipt::Busy(reason) => {
-                self.reply_with(&place, &format!("{} Send the message again later.", render::escape(&reason))).await;
+                self.reply_with(&origin, &format!("{} Send the message again later.", render::escape(&reason))).await;
             }
             Receipt::Accepted { .. } | Receipt::Duplicate | Receipt::Ignored => {}
         }
@@ -93,12 +93,12 @@ impl Receiver<'_> {
             token,
             message: Some(received.text.clone()),
             author: received.author.clone(),
-            address: received.place.address.clone(),
+            address: received.origin.address.clone(),
         };
         match self.inbox.answer(answer).await? {
             PromptDecision::Applied => Ok(()),
             PromptDecision::NotAllowed => {
-                self.reply_with(&received.place, NOT_ALLOWED).await;
+                self.reply_with(&received.origin, NOT_ALLOWED).await;
                 Ok(())
             }
             PromptDecision::Closed => self.message(received, updates).await,
@@ -111,12 +111,12 @@ impl Receiver<'_> {
         callback: &str,
         token: Option<Token>,
         author: Author,
-        place: Option<Place>,
+        origin: Option<Origin>,
     ) -> Result<(), InboxError> {
-        let (text, decision) = match (token, &place) {
+        let (text, decision) = match (token, &origin) {
             (Some(Token::TakesText), _) => (REPLY, None),
-            (Some(Token::Decides(token)), Some(place)) => {
-                let answer = PromptAnswer { token, message: None, author, address: place.address.clone() };
+            (Some(Token::Decides(token)), Some(origin)) => {
+                let answer = PromptAnswer { token, message: None, author, address: origin.address.clone() };
                 let decision = self.inbox.answer(answer).await?;
                 let text = match decision {
                     PromptDecision::Applied => APPLIED,
@@ -133,25 +133,25 @@ impl Receiver<'_> {
             // For example, the press is older than this start.
             tracing::debug!(%error, "a press of a button in Telegram got no answer");
         }
-        if let (Some(PromptDecision::Closed), Some(place)) = (decision, place) {
-            self.remove_buttons(&place).await;
+        if let (Some(PromptDecision::Closed), Some(origin)) = (decision, origin) {
+            self.remove_buttons(&origin).await;
         }
         Ok(())
     }
 
-    async fn remove_buttons(&self, place: &Place) {
-        let Some(target) = self.channel.target(&place.address) else { return };
-        let parameters = json!({"chat_id": target.chat_id, "message_id": place.message_id});
+    async fn remove_buttons(&self, origin: &Origin) {
+        let Some(target) = self.channel.target(&origin.address) else { return };
+        let parameters = json!({"chat_id": target.chat_id, "message_id": origin.message_id});
         // The next press has the same result.
         _ = self.channel.api().call::<Value>("editMessageReplyMarkup", &parameters, CALL_TIMEOUT).await;
     }
 
     /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
-    async fn reply_with(&self, place: &Place, markdown: &str) {
-        let Some(target) = self.channel.target(&place.address) else { return };
+    async fn reply_with(&self, origin: &Origin, markdown: &str) {
+        let Some(target) = self.channel.target(&origin.address) else { return };
         for part in split(markdown, TextLimit { max: MAX_TEXT, unit: TextUnit::Utf16 }) {
             let shown = format(&part, MAX_TEXT);
-            if let Err(error) = self.channel.send_text(target, &shown, Some(place.message_id), None).await {
+            if let Err(error) = self.channel.send_text(target, &shown, Some(origin.message_id), None).await {
                 tracing::warn!(%error, "a reply in Telegram was not sent");
                 return;
             }
@@ -160,7 +160,7 @@ impl Receiver<'_> {
 }
 
 /// Returns the first text of a bot. It has what an operator needs for a rule.
-fn help(author: &Author, place: &Place) -> String {
+fn help(author: &Author, origin: &Origin) -> String {
     let commands: Vec<_> =
         COMMANDS.iter().map(|command| format!("- /{}: {}", command.name, command.description)).collect();
     format!(
@@ -168,6 +168,6 @@ fn help(author: &Author, place: &Place) -> String {
          author id is `{}`, the id of this chat is `{}`.",
         commands.join("\n"),
         author.id,
-        place.address.chat
+        origin.address.chat
     )
 }

@@ -30,19 +30,19 @@ pub(crate) enum Incoming {
     /// A message of a person or a program.
     Message(Received),
     /// A command of the gateway.
-    Command { name: &'static str, argument: String, author: Author, place: Place },
+    Command { name: &'static str, argument: String, author: Author, origin: Origin },
     /// The first message to a bot, or a question for help.
-    Help { author: Author, place: Place },
+    Help { author: Author, origin: Origin },
     /// The text of a reply to a prompt with a button that takes a text. It is a message if the prompt is closed.
     Reply { token: String, message: Received },
     /// A changed message.
     Edit { id: String, text: String },
     /// A pressed button.
-    Press { callback: String, token: Option<Token>, author: Author, place: Option<Place> },
+    Press { callback: String, token: Option<Token>, author: Author, origin: Option<Origin> },
     /// A group has another id now.
     Migrated { from: i64, to: i64 },
     /// A message without text or files, such as a location.
-    Unreadable { place: Place },
+    Unreadable { origin: Origin },
     /// Nothing for the gateway.
     Nothing,
 }
@@ -52,7 +52,7 @@ pub(crate) enum Incoming {
 pub(crate) struct Received {
     pub(crate) ids: Vec<String>,
     pub(crate) author: Author,
-    pub(crate) place: Place,
+    pub(crate) origin: Origin,
     pub(crate) text: String,
     pub(crate) files: Vec<IncomingFile>,
     pub(crate) is_addressed: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Received {
 
 /// Where something was written or pressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Origin {
     pub(crate) address: Address,
     /// The id of the message in its chat.
     pub(crate) message_id: i64,
@@ -127,7 +127,7 @@ pub(crate) fn message_id(bot: &Bot, message: &Message) -> String {
 
 fn message(messages: &[&Message], author: Author, context: Context<'_>) -> Incoming {
     let Some(first) = messages.first() else { return Incoming::Nothing };
-    let place = place(first, context);
+    let origin = origin(first, context);
     let files: Vec<_> = messages.iter().flat_map(|message| files(message)).collect();
     let texts = messages.iter().map(|message| text_of(message, context)).filter(|text| !text.is_empty());
     let text = if first.media_group_id.is_some() {
@@ -140,15 +140,15 @@ fn message(messages: &[&Message], author: Author, context: Context<'_>) -> Incom
     let is_addressed = messages.iter().any(|message| is_addressed(message, context));
     if text.is_empty() && files.is_empty() {
         let is_unreadable = messages.iter().any(|message| has_other_content(message));
-        return if is_unreadable && is_addressed { Incoming::Unreadable { place } } else { Incoming::Nothing };
+        return if is_unreadable && is_addressed { Incoming::Unreadable { origin } } else { Incoming::Nothing };
     }
     if files.is_empty()
-        && let Some(command) = command(&text, is_addressed, &author, &place, context)
+        && let Some(command) = command(&text, is_addressed, &author, &origin, context)
     {
         return command;
     }
     let ids = messages.iter().map(|message| message_id(context.bot, message)).collect();
-    let received = Received { ids, author, place, text, files, is_addressed };
+    let received = Received { ids, author, origin, text, files, is_addressed };
     match first.reply_to_message.as_deref().and_then(|replied| prompt_token(replied, context)) {
         Some(token) if !received.text.is_empty() => Incoming::Reply { token, message: received },
         _ => Incoming::Message(received),
@@ -156,7 +156,7 @@ fn message(messages: &[&Message], author: Author, context: Context<'_>) -> Incom
 }
 
 /// Returns what a command means. `None`: the text is no command to this bot.
-fn command(text: &str, is_addressed: bool, author: &Author, place: &Place, context: Context<'_>) -> Option<Incoming> {
+fn command(text: &str, is_addressed: bool, author: &Author, origin: &Origin, context: Context<'_>) -> Option<Incoming> {
     let word = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
     let (name, bot) = word.split_once('@').map_or((word, None), |(name, bot)| (name, Some(bot)));
     if bot.is_some_and(|bot| !bot.eq_ignore_ascii_case(&context.bot.username)) {
@@ -166,10 +166,10 @@ fn command(text: &str, is_addressed: bool, author: &Author, place: &Place, conte
         return None;
     }
     if name.eq_ignore_ascii_case("start") || name.eq_ignore_ascii_case("help") {
-        return Some(Incoming::Help { author: author.clone(), place: place.clone() });
+        return Some(Incoming::Help { author: author.clone(), origin: origin.clone() });
     }
     let (name, argument) = parse_command(text)?;
-    Some(Incoming::Command { name, argument: argument.to_owned(), author: author.clone(), place: place.clone() })
+    Some(Incoming::Command { name, argument: argument.to_owned(), author: author.clone(), origin: origin.clone() })
 }
 
 fn edit(edited: &Message, context: Context<'_>) -> Incoming {
@@ -188,8 +188,8 @@ fn press(query: &CallbackQuery, context: Context<'_>) -> Incoming {
         (None, Some(_)) => Some(Token::TakesText),
         (None, None) => None,
     };
-    let place = query.message.as_ref().map(|message| place(message, context));
-    Incoming::Press { callback: query.id.clone(), token, author: author_of(&query.from, false), place }
+    let origin = query.message.as_ref().map(|message| origin(message, context));
+    Incoming::Press { callback: query.id.clone(), token, author: author_of(&query.from, false), origin }
 }
 
 /// Returns the token of the prompt's button that takes a text. The service includes the buttons in each reply.
@@ -216,11 +216,11 @@ fn author_of(user: &User, has_no_person: bool) -> Author {
     Author { id: user.id.to_string(), name, is_bot: user.is_bot || has_no_person }
 }
 
-fn place(message: &Message, context: Context<'_>) -> Place {
+fn origin(message: &Message, context: Context<'_>) -> Origin {
     let thread = message.message_thread_id.filter(|_| message.is_topic_message);
     let chat = context.aliases.first(message.chat.id).to_string();
     let thread = thread.map(|thread| thread.to_string()).unwrap_or_default();
-    Place { address: Address { chat, thread }, message_id: message.message_id }
+    Origin { address: Address { chat, thread }, message_id: message.message_id }
 }
 
 fn is_private(message: &Message) -> bool {

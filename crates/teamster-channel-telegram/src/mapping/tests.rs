@@ -49,7 +49,7 @@ fn a_direct_message_is_addressed_and_its_id_names_bot_chat_and_message() {
     assert!(message.is_addressed);
     assert_eq!(message.ids, ["42:-5:7"]);
     assert_eq!((message.author.id.as_str(), message.author.name.as_str()), ("11", "Ada L"));
-    assert_eq!(message.place.address, Address { chat: "-5".to_owned(), thread: String::new() });
+    assert_eq!(message.origin.address, Address { chat: "-5".to_owned(), thread: String::new() });
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn a_command_to_another_bot_or_without_a_bot_in_a_group_is_none() {
 #[test]
 fn a_message_of_a_topic_has_a_thread_and_a_reply_in_a_plain_group_has_none() {
     let topic = received(in_group("x", json!({"message_thread_id": 9, "is_topic_message": true})));
-    assert_eq!(topic.place.address.thread, "9");
+    assert_eq!(topic.origin.address.thread, "9");
     let plain = received(in_group("x", json!({"message_thread_id": 9})));
-    assert_eq!(plain.place.address.thread, "");
+    assert_eq!(plain.origin.address.thread, "");
     let root = message("", "supergroup", json!({"from": {"id": 42}, "forum_topic_created": {"name": "t"}}));
     let in_topic = json!({"message_thread_id": 9, "is_topic_message": true, "reply_to_message": root});
     assert!(!received(in_group("x", in_topic)).is_addressed, "a topic of the bot's is no reply to it");
@@ -141,7 +141,7 @@ fn a_group_that_becomes_a_supergroup_keeps_its_conversation() {
     let update = json!({"update_id": 1, "message": message("x", "private", json!({}))});
     let update = serde_json::from_value(update).unwrap();
     let mapped = incoming(&[update], Context { bot: &bot, groups: Groups::Mentions, aliases: &aliases });
-    assert_eq!(received(mapped).place.address.chat, "-4");
+    assert_eq!(received(mapped).origin.address.chat, "-4");
 }
 
 /// JSON of any shape, with the names that the mapping reads.

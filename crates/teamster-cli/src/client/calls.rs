@@ -20,6 +20,11 @@ const LAST_DELAY: Duration = Duration::from_secs(4);
 /// The number of open requests that are read. An agent that waits for more of them is not usual.
 const OPEN_REQUESTS: u32 = 100;
 
+/// Parses the id of a conversation.
+pub(super) fn whole_id(text: &str) -> Result<uuid::Uuid, String> {
+    text.parse().map_err(|_| "give the whole id, as teamster conversations prints it".to_owned())
+}
+
 /// A conversation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -32,7 +32,7 @@ enum Action {
     /// Print one conversation
     Show {
         /// The conversation
-        #[arg(value_name = "ID", value_parser = super::whole_id)]
+        #[arg(value_name = "ID", value_parser = super::calls::whole_id)]
         conversation: Uuid,
 
         /// Print one JSON document

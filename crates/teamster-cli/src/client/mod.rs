@@ -55,11 +55,6 @@ pub(crate) fn approve(args: ApproveArgs) -> u8 {
     with_connection(args.server.clone(), async |connection| approve::run(args, connection).await)
 }
 
-/// Parses the id of a conversation.
-fn whole_id(text: &str) -> Result<uuid::Uuid, String> {
-    text.parse().map_err(|_| "give the whole id, as teamster conversations prints it".to_owned())
-}
-
 fn with_connection(server: ServerArgs, command: impl AsyncFnOnce(&Connection) -> Result<u8, ClientError>) -> u8 {
     run_command(Threads::Main, async move {
         let result = match Connection::open(&server) {

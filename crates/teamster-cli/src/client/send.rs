@@ -8,11 +8,10 @@ use clap::ValueHint;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::calls::{Accepted, Conversation, MessageMode, NewConversation, directory_of};
+use super::calls::{Accepted, Conversation, MessageMode, NewConversation, directory_of, whole_id};
 use super::connection::{ClientError, Connection, ServerArgs};
 use super::events::Events;
 use super::turn::TurnDisplay;
-use super::whole_id;
 use crate::args::{Format, Permission, StdinMode};
 use crate::exit;
 use crate::plan::{SystemInputs, UsageError, message_text};

@@ -21,7 +21,7 @@ use crate::render::{Hints, Output};
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailArgs {
     /// The conversation
-    #[arg(value_name = "ID", value_parser = super::whole_id)]
+    #[arg(value_name = "ID", value_parser = super::calls::whole_id)]
     conversation: Uuid,
 
     /// Start after the event with this number

@@ -250,7 +250,7 @@ fn syntax_problem(text: &str, span: std::ops::Range<usize>, message: &str) -> St
     let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
     let line = line.split('#').next().unwrap_or_default();
     match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
-        // A text begins with a quote. Numbers and dates are cut off where they end to be one.
+        // A text starts with a quote. Numbers and dates are cut off where they end to be one.
         Some((key, value)) if value.starts_with(|c: char| c.is_alphanumeric() || "/~.".contains(c)) => {
             format!("{message}; a text needs quotes: {key} = {value:?}")
         }

@@ -5,7 +5,6 @@ use std::io::{IsTerminal as _, Write};
 use anstyle::{AnsiColor, Style};
 use teamster::event::{ErrorCode, Failure, RunResult};
 
-use super::Hints;
 use crate::printable::{Printable, printable};
 use crate::vendor;
 
@@ -15,6 +14,27 @@ const HINT: Style = AnsiColor::Cyan.on_default();
 
 /// The indentation of further lines of a message.
 const MESSAGE_INDENT: usize = 7;
+
+/// For which command the hints of failures are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hints {
+    /// A run, whose options they name.
+    Run,
+    /// A chat. The hint on how to resume after Ctrl-C is not needed.
+    Chat,
+    /// A client of a gateway, which has other options.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only clients of a gateway use it"))]
+    Gateway {
+        /// The conversation, if the command line does not name it.
+        conversation: Option<String>,
+    },
+}
+
+/// Writes a warning to standard error: the command continues, but differs from what its user may expect.
+#[cfg(feature = "serve")]
+pub(crate) fn write_warning(text: &Printable) {
+    write_notice(&printable!("warning: {}", text));
+}
 
 /// Writes why a run failed.
 pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &RunResult, agent: &str, hints: &Hints) {

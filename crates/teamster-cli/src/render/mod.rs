@@ -22,7 +22,9 @@ use teamster::{Event, StampedEvent};
 use crate::args::{Format, ToolOutput};
 use crate::printable::Printable;
 
-pub(crate) use failure::{write_error, write_notice};
+#[cfg(feature = "serve")]
+pub(crate) use failure::write_warning;
+pub(crate) use failure::{Hints, write_error, write_notice};
 pub(crate) use json::{JsonWriter, write_document};
 use live::Live;
 pub(crate) use renderer::is_interactive;
@@ -42,21 +44,6 @@ pub(crate) struct Output {
     agent: String,
     hints: Hints,
     live: Option<Live>,
-}
-
-/// For which command the hints of failures are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Hints {
-    /// A run, whose options they name.
-    Run,
-    /// A chat. The hint on how to resume after Ctrl-C is not needed.
-    Chat,
-    /// A client of a gateway, which has other options.
-    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only clients of a gateway use it"))]
-    Gateway {
-        /// The conversation, if the command line does not name it.
-        conversation: Option<String>,
-    },
 }
 
 impl Output {

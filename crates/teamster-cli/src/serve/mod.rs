@@ -28,7 +28,7 @@ use crate::config::serve::ServeSection;
 use crate::path_text::home_relative;
 use crate::plan::{Inputs, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::{write_error, write_notice};
+use crate::render::{write_error, write_warning};
 use crate::runtime::{Threads, run_command};
 use crate::{exit, vendor};
 
@@ -39,7 +39,7 @@ pub(crate) const LOG_FILTER: &str = "warn,teamster=info,teamster_gateway=info";
 pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
     let default_agent = || vendor::default_agent(&teamster::Runtime::new());
     let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
-    values.notes.iter().chain(&readable_secrets(&values.section)).for_each(warn);
+    values.notes.iter().chain(&readable_secrets(&values.section)).for_each(write_warning);
     let plan = match plan::plan(&values, &SystemInputs) {
         Ok(plan) => plan,
         Err(problems) => return report(&problems),
@@ -48,11 +48,6 @@ pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
     run_command(Threads::Workers, async move {
         Ok(if is_check { start::check(plan).await } else { start::serve(plan).await })
     })
-}
-
-/// Prints a warning: the gateway starts, but differs from what its operator may expect.
-fn warn(text: &Printable) {
-    write_notice(&printable!("warning: {}", text));
 }
 
 /// Returns a note for each file with a secret of the gateway that other users can read.

@@ -15,6 +15,7 @@ use super::values::ServeValues;
 use crate::config::ConfigError;
 use crate::plan::Inputs;
 use crate::printable::{Printable, printable};
+use crate::render::write_warning;
 use crate::vendor;
 
 /// What will be started.
@@ -166,7 +167,7 @@ pub(super) async fn check_other_agents(plan: &ServePlan) -> Vec<Printable> {
     for name in names.into_iter().filter(|name| !name.eq_ignore_ascii_case(&config.turn.agent)) {
         let problem = match plan.runtime.inspect(name, None).await {
             Ok(found) if found.problem.is_none() => {
-                without_login(&found).iter().for_each(super::warn);
+                without_login(&found).iter().for_each(write_warning);
                 continue;
             }
             Ok(found) => found.problem.unwrap_or_default(),

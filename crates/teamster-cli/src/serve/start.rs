@@ -16,14 +16,14 @@ use teamster_store::{HostId, SqliteOptions, SqliteStore};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::data_dir;
 use super::greeting::{self, Access};
 use super::plan::{ServePlan, check_agent, check_other_agents};
-use super::{data_dir, warn};
 use crate::exit;
 use crate::path_text::home_relative;
 use crate::plan::{Inputs as _, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::{write_error, write_notice};
+use crate::render::{write_error, write_notice, write_warning};
 use crate::signals::Signals;
 
 /// The time that a shutdown may take beyond its limit: killed agents are reaped, and answers are delivered.
@@ -124,7 +124,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Err(code) => return code,
     };
     // The turns of these agents fail, and all others run.
-    check_other_agents(&plan).await.iter().for_each(warn);
+    check_other_agents(&plan).await.iter().for_each(write_warning);
     let config = &plan.serve.config;
     let lock = match data_dir::open(&config.data_dir) {
         Ok(lock) => lock,
@@ -233,7 +233,7 @@ fn protect_memory() {
 async fn ready_agent(plan: &mut ServePlan) -> Result<Inspection, u8> {
     match check_agent(plan).await {
         Ok((agent, warnings)) => {
-            warnings.iter().for_each(warn);
+            warnings.iter().for_each(write_warning);
             Ok(agent)
         }
         Err(problem) => Err(fail(&problem)),

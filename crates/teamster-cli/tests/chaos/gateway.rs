@@ -11,7 +11,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::agents::{self, Behavior};
 use crate::plan::random;
-use crate::webhook::SECRET;
 
 /// The admin token of the test.
 pub(crate) const TOKEN: &str = "chaos-token-0123456789abcdef0123456789";
@@ -39,8 +38,8 @@ pub(crate) struct GatewayProcess {
 }
 
 impl GatewayProcess {
-    /// Writes the configuration of a gateway that sends answers to this receiver.
-    pub(crate) fn new(receiver: &str, setup: Setup) -> Self {
+    /// Writes the configuration of a gateway with these channels.
+    pub(crate) fn new(channels: &str, setup: Setup) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         for name in ["work", "home"] {
             std::fs::create_dir_all(directory.path().join(name)).expect("a directory");
@@ -50,13 +49,19 @@ impl GatewayProcess {
              [serve.timing]\nshutdown_timeout = \"2s\"\n\
              [serve.limits]\nmax_running_per_chat = 4\nrequests_per_second = 100000\nconcurrent_requests = 1000\n\
              events_per_turn = 400\nidle_sessions = {}\n\
-             [serve.delivery]\nfirst_delay = \"20ms\"\nmax_delay = \"500ms\"\n\
-             [[serve.webhooks]]\nname = \"chaos\"\nurl = \"{receiver}\"\nallow_loopback = true\n\
-             secrets = [\"{SECRET}\"]\ntimeout = \"1s\"\n",
+             [serve.delivery]\nfirst_delay = \"20ms\"\nmax_delay = \"500ms\"\n{channels}",
             setup.idle_sessions
         );
         std::fs::write(directory.path().join("config.toml"), config).expect("the configuration is written");
         Self { directory, setup, child: Mutex::default(), url: Mutex::default(), starts: AtomicU32::default() }
+    }
+
+    /// Writes a file that the configuration names.
+    pub(crate) fn write_secret(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a file is written");
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .expect("only its owner reads it");
     }
 
     /// Returns the address of the process that was started last.

@@ -24,6 +24,8 @@ mod follower;
 mod gateway;
 mod plan;
 mod receiver;
+#[cfg(feature = "telegram")]
+mod services;
 mod sse;
 mod traffic;
 mod webhook;
@@ -70,7 +72,7 @@ impl World {
         // The result is an error if another test of this process was first.
         _ = rustls::crypto::ring::default_provider().install_default();
         let (receiver, prompts) = Receiver::start(fates).await;
-        let gateway = Arc::new(GatewayProcess::new(&receiver.url, setup));
+        let gateway = Arc::new(GatewayProcess::new(&webhook::configuration(&receiver.url), setup));
         gateway.start(None).await;
         let (client, approvals) = (Client::new(&gateway), Approvals::default());
         let approvers = vec![
@@ -150,7 +152,8 @@ async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
     let addresses = client.create_conversations(2).await;
     let sent = client.send_all(&addresses, 2, &Arc::new(Semaphore::new(2))).await;
-    for conversation in client.conversations().await.values() {
+    // The messages may have gone to the same conversation.
+    for conversation in client.conversations().await.values().filter(|one| one["state"] != "idle") {
         client.wait_for_event(conversation["id"].as_str().expect("an id"), "text").await;
     }
     gateway.kill();
@@ -187,4 +190,45 @@ async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
     let sent = sending.await.expect("all messages are accepted");
     let summary = world.finish(&sent, Vec::new(), None).await;
     println!("{} messages in {:.0?}: {summary}", sent.len(), began.elapsed());
+}
+
+/// The chat services permit few messages a second, so this test has fewer of them.
+#[cfg(feature = "telegram")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_message_in_a_chat_service_is_answered_once_however_often_the_gateway_is_killed() {
+    _ = rustls::crypto::ring::default_provider().install_default();
+    let plan = Plan::from_variable();
+    let services = services::Services::start().await;
+    let (tables, files) = services.configuration();
+    let gateway = Arc::new(GatewayProcess::new(&tables, Setup { behaviors: agents::ALL, idle_sessions: 6 }));
+    files.iter().for_each(|(name, text)| gateway.write_secret(name, text));
+    gateway.start(None).await;
+    let client = Client::new(&gateway);
+    let presser = tokio::spawn(services::press_buttons(services.clone()));
+    let began = Instant::now();
+    let batch = plan.messages / 2 / usize::try_from(plan.kills + 1).expect("a small number");
+    for _ in 0..plan.kills {
+        (0..batch).for_each(|_| services.write_somewhere());
+        gateway.run_for_a_while().await;
+        gateway.kill();
+        gateway.start(None).await;
+        if one_in(6) {
+            gateway.pause().await;
+        }
+    }
+    (0..batch).for_each(|_| services.write_somewhere());
+    let limit = Instant::now() + SETTLE;
+    while services.all().iter().any(|service| service.unconfirmed() > 0) {
+        assert!(Instant::now() < limit, "messages are not accepted:\n{}", gateway.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    client.wait_until_idle(SETTLE).await;
+    assert!(!presser.is_finished(), "the task that presses buttons has failed");
+    presser.abort();
+    let summary = services::check(&services, &client).await;
+    gateway.stop().await;
+    gateway.assert_no_process_is_left();
+    let (messages, kills, all) =
+        (batch * usize::try_from(plan.kills + 1).expect("a small number"), plan.kills, began.elapsed());
+    println!("{messages} messages, {kills} kills, {all:.0?} in all: {summary}");
 }

@@ -19,6 +19,14 @@ pub(crate) const SECRET: &str = "whsec_Y2hhb3MtY2hhb3MtY2hhb3MtY2hhb3M=";
 /// The name of the channel.
 pub(crate) const CHANNEL: &str = "webhook-chaos";
 
+/// Returns the table of the configuration.
+pub(crate) fn configuration(receiver: &str) -> String {
+    format!(
+        "[[serve.webhooks]]\nname = \"chaos\"\nurl = \"{receiver}\"\nallow_loopback = true\n\
+         secrets = [\"{SECRET}\"]\ntimeout = \"1s\"\n"
+    )
+}
+
 /// An author who must not answer permission requests.
 pub(crate) const STRANGER: &str = "stranger";
 

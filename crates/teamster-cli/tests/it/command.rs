@@ -136,6 +136,16 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    /// A test that fails leaves no command that waits for it.
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            _ = self.child.kill();
+            _ = self.child.wait();
+        }
+    }
+}
+
 impl Lines {
     fn of(stream: impl std::io::Read + Send + 'static) -> Self {
         let (sender, receiver) = channel();
@@ -171,11 +181,11 @@ impl Lines {
         }
     }
 
-    fn rest(mut self) -> String {
+    fn rest(&mut self) -> String {
         loop {
             match self.receiver.recv_timeout(BOUND) {
                 Ok(line) => self.seen.push_str(&line),
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return self.seen,
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return std::mem::take(&mut self.seen),
                 Err(error) => panic!("the stream does not end ({error})"),
             }
         }

@@ -97,7 +97,7 @@ pub(super) struct Shared {
     pub(super) schedules: Notify,
     /// Changes when a token was revoked.
     pub(super) revocations: watch::Sender<()>,
-    /// Cancelled when the gateway begins to shut down.
+    /// Cancelled when the gateway starts to shut down.
     pub(super) stop: CancellationToken,
     /// Cancelled when its turns have ended after that.
     pub(super) closing: CancellationToken,
@@ -213,7 +213,7 @@ impl Gateway {
         self.shared.clock.now()
     }
 
-    /// Returns a token that is cancelled when the gateway begins to shut down: it accepts no messages and claims no turns,
+    /// Returns a token that is cancelled when the gateway starts to shut down: it accepts no messages and claims no turns,
     /// and running turns end.
     pub fn stopping(&self) -> &CancellationToken {
         &self.shared.stop

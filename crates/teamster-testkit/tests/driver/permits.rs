@@ -199,6 +199,11 @@ async fn a_run_and_a_turn_beyond_the_queue_limit_are_rejected() {
     let stream = rest_of(&mut session.send("go").unwrap()).await;
     stream.assert_failed(&ErrorCode::QueueFull);
     drop((running, waiting));
+    wait_until("both have left", || {
+        let total = env.runtime.stats().total;
+        total.running_turns + total.waiting_turns == 0
+    })
+    .await;
     answers(&session, "1").await;
 }
 

@@ -9,7 +9,7 @@ use crate::command::until;
 use crate::screen::Terminal;
 
 /// A terminal that is large enough for all output of a test.
-const SIZE: (u16, u16) = (100, 60);
+const SIZE: (u16, u16) = (100, 90);
 
 const QUIT: &str = "\u{4}";
 
@@ -296,7 +296,7 @@ fn a_token_that_may_only_read_follows_the_chat_and_its_message_is_refused_with_t
     chat.press("Hello\r");
     guest.wait_for("You said: Hello");
     guest.press("May I?\r");
-    guest.wait_for("not sent: the token must not change anything");
+    guest.wait_for("not sent: the token may only read");
     guest.press(QUIT);
     guest.wait_for("not sent: May I?");
     assert_eq!(guest.wait_for_exit(), 0);

@@ -159,7 +159,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Closes the requests of an attempt that ends before its turn: nobody can answer an agent that was killed.
+    /// Closes the requests of an attempt that ends before its turn: an agent that was killed takes no answers.
     pub(super) async fn close_requests(&mut self) -> Result<(), TurnError> {
         let outcome = PermissionOutcome::WorkerLost;
         let closings: Result<Vec<_>, TurnError> =

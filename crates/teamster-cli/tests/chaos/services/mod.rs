@@ -1,0 +1,113 @@
+//! Chat services with people who write to the gateway's bots, and press the buttons of permission requests.
+
+mod checker;
+mod people;
+mod telegram;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) use checker::check;
+pub(crate) use people::press_buttons;
+
+use crate::plan::{one_in, random_index};
+
+/// The number of chats of a service.
+pub(crate) const CHATS: usize = 4;
+
+/// The id of a person who must not answer permission requests.
+pub(crate) const STRANGER: u32 = 99;
+
+/// A chat of a service, by its number.
+pub(crate) type Chat = usize;
+
+/// Returns the id of the person who writes in a chat and may answer permission requests there. The first two chats are direct
+/// ones, the others are threads.
+pub(crate) fn person_of(chat: Chat) -> u32 {
+    if chat == 1 { 12 } else { 11 }
+}
+
+/// A message of the bot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) has_buttons: bool,
+}
+
+/// The server of a chat service, as the people see it.
+pub(crate) trait Service: Send + Sync {
+    /// The name of the channel.
+    fn name(&self) -> &'static str;
+
+    /// Returns the table of the configuration, and the files with secrets that it names.
+    fn configuration(&self) -> (String, Vec<(&'static str, String)>);
+
+    /// A person writes a message to the bot.
+    fn write(&self, chat: Chat, text: &str);
+
+    /// Returns the messages of the bot, in the order in which they were created.
+    fn answers(&self, chat: Chat) -> Vec<Shown>;
+
+    /// A person presses the button of a message with this label. Without effect if the message has no such button now.
+    fn press(&self, chat: Chat, message: &Shown, label: &str, by: u32);
+
+    /// Makes the service do one of the things that services do: limits, errors, lost connections, repeated events.
+    fn disturb(&self);
+
+    /// Returns the number of events that the bot has not confirmed.
+    fn unconfirmed(&self) -> usize;
+}
+
+/// The services, and what people have written there.
+#[derive(Clone)]
+pub(crate) struct Services {
+    all: Arc<Vec<Box<dyn Service>>>,
+    written: Arc<Mutex<BTreeMap<(&'static str, Chat), Vec<String>>>>,
+}
+
+impl Services {
+    /// Starts all of them.
+    pub(crate) async fn start() -> Self {
+        let all: Vec<Box<dyn Service>> = vec![Box::new(telegram::Telegram::start().await)];
+        Self { all: Arc::new(all), written: Arc::default() }
+    }
+
+    pub(crate) fn all(&self) -> &[Box<dyn Service>] {
+        &self.all
+    }
+
+    /// Returns the configuration, and the files that it names.
+    pub(crate) fn configuration(&self) -> (String, Vec<(&'static str, String)>) {
+        let (mut tables, mut files) = (String::new(), Vec::new());
+        for service in self.all.iter() {
+            let name = service.name();
+            let (table, secrets) = service.configuration();
+            tables.push_str(&table);
+            tables.push_str(&format!(
+                "[[serve.rules]]\nchannel = \"{name}\"\nauthors = [\"11\", \"12\"]\n\
+                 approvers = [\"{name}:11\", \"{name}:12\"]\n"
+            ));
+            files.extend(secrets);
+        }
+        (tables, files)
+    }
+
+    /// A person writes in a random chat. Some services fail now and then.
+    pub(crate) fn write_somewhere(&self) {
+        let service = &self.all[random_index(self.all.len())];
+        if one_in(4) {
+            service.disturb();
+        }
+        let chat = random_index(CHATS);
+        let mut written = self.written();
+        let texts = written.entry((service.name(), chat)).or_default();
+        let text = format!("{} {chat} message {}.", service.name(), texts.len());
+        texts.push(text.clone());
+        service.write(chat, &text);
+    }
+
+    pub(crate) fn written(&self) -> MutexGuard<'_, BTreeMap<(&'static str, Chat), Vec<String>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
