@@ -1,4 +1,4 @@
-//! A bot of slack_sdk talks to the testkit's server: the server is not merely our idea of Slack.
+//! A bot of `slack_sdk` talks to the testkit's server: the server is not merely our idea of Slack.
 
 use std::time::Duration;
 

@@ -2,6 +2,8 @@
 
 mod checker;
 mod people;
+#[cfg(feature = "slack")]
+mod slack;
 mod telegram;
 
 use std::collections::BTreeMap;
@@ -43,6 +45,11 @@ pub(crate) trait Service: Send + Sync {
     /// Returns the table of the configuration, and the files with secrets that it names.
     fn configuration(&self) -> (String, Vec<(&'static str, String)>);
 
+    /// Returns whether the messages of a chat arrive in the order in which they were written.
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     /// A person writes a message to the bot.
     fn write(&self, chat: Chat, text: &str);
 
@@ -69,7 +76,11 @@ pub(crate) struct Services {
 impl Services {
     /// Starts all of them.
     pub(crate) async fn start() -> Self {
-        let all: Vec<Box<dyn Service>> = vec![Box::new(telegram::Telegram::start().await)];
+        let all: Vec<Box<dyn Service>> = vec![
+            Box::new(telegram::Telegram::start().await),
+            #[cfg(feature = "slack")]
+            Box::new(slack::Slack::start().await),
+        ];
         Self { all: Arc::new(all), written: Arc::default() }
     }
 
