@@ -6,6 +6,7 @@
 //! - [`TestRun`]: a running run. [`Recording`]: the events of a finished run, and the requests to the model.
 //! - [`TestSession`]: an open session. Its turns are checked like runs.
 //! - [`TestGateway`]: a gateway (`teamster serve`) that drives the agent, and the calls of its API.
+//! - [`PagePerson`]: a person at the gateway's web page.
 //! - [`PythonProgram`]: a Python program of a test, such as the official OpenAI client.
 //! - [`RunProcesses`]: the processes of a run, found by a variable in their environment.
 //!
@@ -14,7 +15,9 @@
 
 mod agents;
 mod gateway;
+mod json_lines;
 mod output;
+mod page;
 mod python;
 mod recording;
 mod run_processes;
@@ -23,6 +26,7 @@ mod test_env;
 pub use agents::{AGENTS, Agent};
 pub use gateway::{Events, TOKEN, TestGateway, teamster};
 pub use output::silence;
+pub use page::{PagePerson, WITHOUT_BROWSER};
 pub use python::{PythonProgram, WITHOUT_PYTHON};
 pub use recording::Recording;
 pub use run_processes::{Process, RunProcesses};

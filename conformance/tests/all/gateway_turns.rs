@@ -11,7 +11,7 @@ agent_tests! {
 }
 
 /// A model that creates a file with a command for which the agent needs permission, and then answers.
-fn creates(agent: &Agent, file: &str) -> Script {
+pub(crate) fn creates(agent: &Agent, file: &str) -> Script {
     let (tool, mut input) = agent.shell(&format!("touch {file} && echo it is there"));
     if agent.name == "codex" {
         // It runs other commands in its sandbox, without a request.

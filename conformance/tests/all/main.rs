@@ -12,6 +12,7 @@ mod environment;
 mod failures;
 mod gateway_crashes;
 mod gateway_openai;
+mod gateway_page;
 mod gateway_tools;
 mod gateway_turns;
 mod mcp;

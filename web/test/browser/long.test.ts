@@ -44,7 +44,7 @@ function longLog(): string[] {
   return log;
 }
 
-it('a conversation of 100,000 events opens at its end, scrolls without long tasks, and reaches its beginning', async () => {
+it('a conversation of 100,000 events opens at its end, scrolls, and reaches its beginning, with few nodes at any time', async () => {
   const log = longLog();
   expect(log.length).toBe(100_000);
   const id = await gateway.conversation('echo', 'Long');
@@ -60,11 +60,6 @@ it('a conversation of 100,000 events opens at its end, scrolls without long task
     if (events.length > 0) await route.fulfill({ contentType: 'text/event-stream', body });
     // Nothing more follows: the connection stays open.
   });
-  await tab.page.addInitScript(() => {
-    const tasks: number[] = [];
-    Object.assign(window, { tasks });
-    new PerformanceObserver((list) => tasks.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: 'longtask', buffered: true });
-  });
   await tab.conversation(id);
   await tab.sees(/in turn 999/);
   await until(() => tab.page.evaluate(() => {
@@ -73,13 +68,13 @@ it('a conversation of 100,000 events opens at its end, scrolls without long task
   }), 'it shows the end');
   const nodes = () => tab.page.evaluate(() => document.querySelectorAll('.transcript *').length);
   expect(await nodes()).toBeLessThan(4_000);
-  await tab.page.evaluate(() => { (window as unknown as { tasks: number[] }).tasks.length = 0; });
   await tab.page.locator('.transcript').hover();
-  for (let step = 0; step < 20; step += 1) await tab.page.mouse.wheel(0, -900);
+  // A page that renders all rows has more than 100,000 nodes, and each step takes seconds.
+  for (let step = 0; step < 20; step += 1) {
+    await tab.page.mouse.wheel(0, -900);
+    expect(await nodes()).toBeLessThan(4_000);
+  }
   await tab.page.waitForFunction(() => document.querySelector('.transcript')?.getAttribute('data-following') === 'false');
-  const seen = await tab.page.evaluate(() => (window as unknown as { tasks: number[] }).tasks);
-  // The machine of a test is busy; a page that renders everything blocks for seconds.
-  expect(Math.max(0, ...seen)).toBeLessThan(400);
   const rows = async () => Number(await tab.page.locator('.transcript').getAttribute('data-rows'));
   const before = await rows();
   await tab.page.evaluate(() => { const view = document.querySelector('.transcript'); if (view) view.scrollTop = 0; });
