@@ -30,7 +30,7 @@ const EMPTY: &str = "…";
 /// How characters are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent styles, as the service has them")]
-struct Look<'a> {
+struct Appearance<'a> {
     block: Block,
     bold: bool,
     italic: bool,
@@ -91,8 +91,8 @@ fn button((index, button): (usize, &Button)) -> Value {
 }
 
 /// Returns the text in pieces, each with one look.
-fn runs(formatted: &Formatted) -> Vec<(Look<'_>, String)> {
-    let mut runs: Vec<(Look<'_>, String)> = Vec::new();
+fn runs(formatted: &Formatted) -> Vec<(Appearance<'_>, String)> {
+    let mut runs: Vec<(Appearance<'_>, String)> = Vec::new();
     let mut offset = 0;
     for character in formatted.text.chars() {
         let look = look_at(offset, &formatted.entities);
@@ -105,8 +105,8 @@ fn runs(formatted: &Formatted) -> Vec<(Look<'_>, String)> {
     runs
 }
 
-fn look_at(offset: usize, entities: &[Entity]) -> Look<'_> {
-    let mut look = Look::default();
+fn look_at(offset: usize, entities: &[Entity]) -> Appearance<'_> {
+    let mut look = Appearance::default();
     for (index, entity) in entities.iter().enumerate() {
         if !(entity.offset..entity.offset + entity.length).contains(&offset) {
             continue;
@@ -127,10 +127,10 @@ fn look_at(offset: usize, entities: &[Entity]) -> Look<'_> {
 }
 
 /// A block with its pieces.
-type BlockRuns<'a> = (Block, Vec<(Look<'a>, String)>);
+type BlockRuns<'a> = (Block, Vec<(Appearance<'a>, String)>);
 
 /// Groups pieces by their blocks. A block starts on a line of its own: the line breaks around it are dropped.
-fn blocks_of<'a>(runs: &[(Look<'a>, String)]) -> Vec<BlockRuns<'a>> {
+fn blocks_of<'a>(runs: &[(Appearance<'a>, String)]) -> Vec<BlockRuns<'a>> {
     let mut blocks: Vec<BlockRuns<'a>> = Vec::new();
     for (look, text) in runs {
         match blocks.last_mut() {
@@ -165,7 +165,7 @@ fn element((block, pieces): BlockRuns<'_>) -> Option<Value> {
     Some(json!({"type": kind, "elements": elements}))
 }
 
-fn inline(look: Look<'_>, text: String, is_code: bool) -> Value {
+fn inline(look: Appearance<'_>, text: String, is_code: bool) -> Value {
     let mut object = Map::new();
     match look.link {
         Some(url) => {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn code_and_quotes_are_blocks_of_their_own() {
-        let shown = elements("before\n\n```rust\nlet x = \"```\";\n```\n\nafter\n\n> said");
+        let shown = elements("before\n\n```rust\nlet x = \"```\";\n```\n\nafter\n\n> quoted");
         let kinds: Vec<_> = shown.as_array().unwrap().iter().map(|element| element["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["rich_text_section", "rich_text_preformatted", "rich_text_section", "rich_text_quote"]);
         assert_eq!(shown[1]["elements"], json!([{"type": "text", "text": "let x = \"```\";"}]));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_mentions_nobody_and_forges_no_link_in_the_notification() {
+    fn a_text_mentions_no_person_and_forges_no_link_in_the_notification() {
         let (text, _) = rich_text(&shown("<!channel> <@U1> <https://evil.org|https://good.org> & @here"));
         assert!(!text.contains(['<', '>']) && text.contains("&amp;"), "{text}");
     }

@@ -43,7 +43,7 @@ pub struct SlackConfig {
 pub enum Channels {
     /// Nothing.
     Off,
-    /// Mentions of the bot, and messages in threads in which it has answered, unless they mention somebody else only.
+    /// Mentions of the bot, and messages in threads in which it has answered, unless they mention only another person.
     #[default]
     Mentions,
     /// Every message.

@@ -17,7 +17,7 @@ const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(1);
 /// The number of attempts at a file. After the last one, the message is refused: it must not block all others of its chat.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// What became of the files of a message.
+/// The outcome of the downloads for a message.
 pub(crate) enum Files {
     Loaded(Vec<Attachment>),
     /// The message is refused, with a text in Markdown for its author.

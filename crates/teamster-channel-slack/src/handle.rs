@@ -15,7 +15,7 @@ use crate::download::Files;
 use crate::envelope::Envelope;
 use crate::interact::Ack;
 use crate::lanes::Recent;
-use crate::mapping::{Context, Incoming, Place, Received, incoming};
+use crate::mapping::{Context, Incoming, Location, Received, incoming};
 use crate::people::People;
 use crate::send::MAX_TEXT;
 use crate::service::SlackChannel;
@@ -162,7 +162,7 @@ impl<'a> Handler<'a> {
     }
 
     /// Remembers a thread in which the bot answers, before the message is acknowledged.
-    async fn joined(&self, place: &Place) -> Result<(), InboxError> {
+    async fn joined(&self, place: &Location) -> Result<(), InboxError> {
         if place.is_direct || place.address.thread.is_empty() {
             return Ok(());
         }

@@ -101,7 +101,7 @@ impl<'a> Handler<'a> {
             PromptDecision::Closed => CLOSED,
         };
         Ok(Ack::then(async move {
-            self.tell(&interaction, text).await;
+            self.show(&interaction, text).await;
             if text == CLOSED {
                 self.remove_buttons(&interaction).await;
             }
@@ -125,7 +125,7 @@ impl<'a> Handler<'a> {
         let opened = self.channel.api().call::<Value>("views.open", &parameters, CALL_TIMEOUT).await;
         if let Err(error) = opened {
             tracing::warn!(%error, "a dialog in Slack cannot be opened");
-            self.tell(interaction, "The dialog cannot be opened. Press the button again.").await;
+            self.show(interaction, "The dialog cannot be opened. Press the button again.").await;
         }
     }
 
@@ -147,7 +147,7 @@ impl<'a> Handler<'a> {
     }
 
     /// Shows a text to the person who has pressed a button only.
-    async fn tell(&self, interaction: &Interaction, text: &str) {
+    async fn show(&self, interaction: &Interaction, text: &str) {
         let mut body = json!({"response_type": "ephemeral", "replace_original": false, "text": escaped(text)});
         let thread = interaction.message.as_ref().and_then(|message| message.thread_ts.as_ref());
         if let (Some(body), Some(thread)) = (body.as_object_mut(), thread) {

@@ -45,7 +45,7 @@ pub(crate) struct Received {
     pub(crate) id: String,
     pub(crate) author: String,
     pub(crate) is_bot: bool,
-    pub(crate) place: Place,
+    pub(crate) place: Location,
     pub(crate) text: String,
     pub(crate) files: Vec<IncomingFile>,
     pub(crate) is_addressed: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Received {
 
 /// Where something was written or pressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) address: Address,
     pub(crate) is_direct: bool,
 }
@@ -108,14 +108,14 @@ pub(crate) fn file(object: &FileObject) -> IncomingFile {
 
 /// Returns the place of something in a channel. `thread_ts` is that of a message in a thread; the first message of a thread has its
 /// own time as `thread_ts`, and is in no thread.
-pub(crate) fn place(channel: &str, ts: &str, thread_ts: Option<&str>, replies: Replies) -> Place {
+pub(crate) fn place(channel: &str, ts: &str, thread_ts: Option<&str>, replies: Replies) -> Location {
     let is_direct = is_direct(channel);
     let thread = match thread_ts.filter(|thread| *thread != ts && !thread.is_empty()) {
         Some(thread) => thread,
         None if replies == Replies::Thread && !is_direct => ts,
         None => "",
     };
-    Place { address: Address { chat: channel.to_owned(), thread: thread.to_owned() }, is_direct }
+    Location { address: Address { chat: channel.to_owned(), thread: thread.to_owned() }, is_direct }
 }
 
 /// Returns whether a conversation is a direct message of one person.

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_text_mentions_nobody_and_is_cut_between_characters() {
+    fn an_escaped_text_mentions_no_person_and_is_cut_between_characters() {
         assert_eq!(escaped("<!channel> & <@U1>"), "&lt;!channel&gt; &amp; &lt;@U1&gt;");
         assert_eq!(escaped_to("a&b", 5), "a");
         assert_eq!(escaped_to("a&b", 6), "a&amp;");

@@ -1,7 +1,7 @@
 //! The tasks that own the connections.
 //!
 //! A task forwards what it reads, writes acknowledgments, and ends when the service closes the connection or is silent for too
-//! long. The service sends pings, and answers ours: a connection over which nothing arrives is dead, even if nobody closes it.
+//! long. The service sends pings, and answers ours: a connection over which nothing arrives is dead, even if it is not closed.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     events: mpsc::Sender<(SocketId, SocketEvent)>,
 ) {
     let reason = serve(id, &mut stream, &mut orders, &events).await;
-    // Nobody reads during a shutdown.
+    // There is no reader during a shutdown.
     _ = events.send((id, SocketEvent::Closed(reason))).await;
 }
 

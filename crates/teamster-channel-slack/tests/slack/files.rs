@@ -102,7 +102,7 @@ async fn a_file_that_is_not_for_the_bot_is_not_downloaded() {
 }
 
 #[tokio::test]
-async fn a_file_is_sent_to_its_thread_with_a_caption_that_mentions_nobody() {
+async fn a_file_is_sent_to_its_thread_with_a_caption_that_mentions_no_person() {
     let world = World::new().await;
     let thread = world.server.write(Post::to(CHANNEL, &ada(), "topic"));
     let address = Address { chat: CHANNEL.to_owned(), thread: thread.clone() };

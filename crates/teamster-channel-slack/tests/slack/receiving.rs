@@ -193,7 +193,7 @@ async fn an_edit_and_a_deletion_by_the_author_reach_the_message_by_its_id() {
 }
 
 #[tokio::test]
-async fn the_bot_does_not_hear_itself_and_another_bot_is_a_program() {
+async fn a_message_of_the_bot_is_ignored_and_one_of_another_bot_is_one_of_a_program() {
     let world = World::new().await;
     let receiving = world.receive();
     meet(&world);

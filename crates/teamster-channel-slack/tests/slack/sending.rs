@@ -23,7 +23,7 @@ async fn an_answer_is_shown_with_formatting_without_previews_and_without_mention
     assert_eq!(shown["text"], "Hi &lt;!channel&gt;, see this:\n\nlet x = \"&lt;@U1&gt;\";");
     let elements = &shown["blocks"][0]["elements"];
     assert_eq!(elements[0]["elements"][0]["style"]["bold"], true);
-    assert_eq!(elements[0]["elements"][1]["text"], " <!channel>, see ", "it is a text, which mentions nobody");
+    assert_eq!(elements[0]["elements"][1]["text"], " <!channel>, see ", "it is a text, which mentions no person");
     assert_eq!(elements[0]["elements"][2]["type"], "link");
     assert_eq!(elements[1]["type"], "rich_text_preformatted");
     let call = world.server.calls().pop().unwrap();

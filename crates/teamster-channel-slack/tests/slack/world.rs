@@ -59,7 +59,7 @@ impl World {
         self.inbox.with(|contents| contents.messages.clone())
     }
 
-    /// Waits until the server says that something is true.
+    /// Waits until a condition of the server is true.
     pub(crate) async fn until(&self, what: &str, is_true: impl Fn(&SlackServer) -> bool) {
         assert!(self.server.wait_until(LIMIT, is_true).await, "{what}");
     }

@@ -24,7 +24,7 @@ impl World {
         self.channels.get(channel).map(|channel| channel.messages.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// Stores a message with a time, tells the app about it, and returns the time.
+    /// Stores a message with a time, reports it to the app, and returns the time.
     pub(super) fn store(&mut self, channel: &str, message: Value) -> String {
         let ts = self.next_ts();
         let mut message = match message {

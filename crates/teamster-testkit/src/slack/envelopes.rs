@@ -17,7 +17,7 @@ const MAX_ATTEMPTS: u32 = 4;
 /// How long the app may take to acknowledge an envelope.
 const ACK_WITHIN: Duration = Duration::from_secs(3);
 
-/// What a connection must do.
+/// An order for a connection.
 #[derive(Debug)]
 pub(super) enum Order {
     /// Send a text.
@@ -183,7 +183,7 @@ impl Envelopes {
         }
     }
 
-    /// Says on each connection that it will end. It ends when there is another one.
+    /// Announces the end of each connection. It ends when there is another one.
     pub(super) fn announce_end(&mut self, reason: &str) {
         self.ending.extend(self.sockets.keys());
         self.order_all(|| Order::Send(disconnection(reason)));

@@ -101,9 +101,9 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     let mut pings = tokio::time::interval(PING);
     loop {
         let is_open = tokio::select! {
-            order = orders.recv() => obey(order, &mut stream).await,
+            order = orders.recv() => execute(order, &mut stream).await,
             read = stream.next() => match read {
-                Some(Ok(message)) => heard(&message, &shared),
+                Some(Ok(message)) => receive(&message, &shared),
                 _ => false,
             },
             _ = pings.tick() => stream.send(Message::ping("Ping from applink")).await.is_ok(),
@@ -115,8 +115,8 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     shared.change(|world| world.envelopes.disconnected(id));
 }
 
-/// Does what the service wants. Returns whether the connection goes on.
-async fn obey(order: Option<Order>, stream: &mut WebSocketStream<TcpStream>) -> bool {
+/// Executes an order. Returns whether the connection continues.
+async fn execute(order: Option<Order>, stream: &mut WebSocketStream<TcpStream>) -> bool {
     match order {
         Some(Order::Send(text)) => stream.send(Message::text(text)).await.is_ok(),
         Some(Order::Hang) => std::future::pending().await,
@@ -126,8 +126,8 @@ async fn obey(order: Option<Order>, stream: &mut WebSocketStream<TcpStream>) -> 
     }
 }
 
-/// Takes an acknowledgment. Returns whether the connection goes on.
-fn heard(message: &Message, shared: &Shared) -> bool {
+/// Takes an acknowledgment. Returns whether the connection continues.
+fn receive(message: &Message, shared: &Shared) -> bool {
     if let Some(Ok(ack)) = message.as_text().map(serde_json::from_str::<Value>) {
         shared.change(|world| world.acknowledged(&ack));
     }

@@ -20,8 +20,9 @@ impl Slack {
     pub(super) async fn start() -> Self {
         let server = SlackServer::start().await.expect("a server");
         server.create_channel(CHANNEL, "channel");
-        // They mention nobody, so they are not for the bot.
-        let threads = (2..super::CHATS).map(|chat| server.write(Post::to(CHANNEL, &person(person_of(chat)), "A topic")));
+        // They mention no person, so they are not for the bot.
+        let threads =
+            (2..super::CHATS).map(|chat| server.write(Post::to(CHANNEL, &person(person_of(chat)), "A topic")));
         let threads = threads.collect();
         // The service permits less, so that the test is short; beyond that it is as strict.
         server.limit_channels(20, Duration::from_secs(1));
