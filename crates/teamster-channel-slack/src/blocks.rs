@@ -95,7 +95,7 @@ fn runs(formatted: &Formatted) -> Vec<(Appearance<'_>, String)> {
     let mut runs: Vec<(Appearance<'_>, String)> = Vec::new();
     let mut offset = 0;
     for character in formatted.text.chars() {
-        let look = look_at(offset, &formatted.entities);
+        let look = appearance_at(offset, &formatted.entities);
         match runs.last_mut() {
             Some((last, text)) if *last == look => text.push(character),
             _ => runs.push((look, character.to_string())),
@@ -105,7 +105,7 @@ fn runs(formatted: &Formatted) -> Vec<(Appearance<'_>, String)> {
     runs
 }
 
-fn look_at(offset: usize, entities: &[Entity]) -> Appearance<'_> {
+fn appearance_at(offset: usize, entities: &[Entity]) -> Appearance<'_> {
     let mut look = Appearance::default();
     for (index, entity) in entities.iter().enumerate() {
         if !(entity.offset..entity.offset + entity.length).contains(&offset) {

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn swapped_tokens_are_recognized_and_the_error_says_where_the_right_one_is() {
+    fn swapped_tokens_are_recognized_and_the_error_names_the_place_of_the_right_one() {
         let problem = |kind, text| Token::new(kind, text).unwrap_err().to_string();
         let bot = problem(TokenKind::Bot, "xapp-1-A0-secret");
         assert!(bot.contains("app-level token") && bot.contains("OAuth & Permissions"), "{bot}");

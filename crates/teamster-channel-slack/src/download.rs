@@ -7,7 +7,7 @@ use teamster_channel::{Attachment, InboxError, render};
 
 use crate::api::CALL_TIMEOUT;
 use crate::error::CallError;
-use crate::handle::Handler;
+use crate::handler::Handler;
 use crate::mapping::{self, IncomingFile};
 use crate::types::FileInfo;
 

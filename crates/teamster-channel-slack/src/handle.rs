@@ -1,24 +1,15 @@
 //! What follows an event.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_channel::{
-    Address, Author, COMMANDS, ChatCommand, Edit, Inbox, InboxError, Message, Receipt, TextLimit, TextUnit, render,
-    split,
-};
-use tokio_util::sync::CancellationToken;
+use teamster_channel::{Author, ChatCommand, Edit, InboxError, Message, Receipt, render};
 
-use crate::config::Replies;
 use crate::download::Files;
 use crate::envelope::Envelope;
+use crate::handler::{Handler, help};
 use crate::interact::Ack;
-use crate::lanes::Recent;
 use crate::mapping::{Context, Incoming, Location, Received, incoming};
-use crate::people::People;
-use crate::send::MAX_TEXT;
-use crate::service::SlackChannel;
 use crate::types::{Bot, Event, EventPayload};
 
 /// The delay after the first failed attempt at a message. It doubles with each further one.
@@ -26,17 +17,6 @@ const FIRST_DELAY: Duration = Duration::from_millis(200);
 
 /// The longest delay.
 const MAX_DELAY: Duration = Duration::from_secs(10);
-
-/// Handles envelopes.
-pub(crate) struct Handler<'a> {
-    pub(crate) channel: &'a SlackChannel,
-    pub(crate) inbox: &'a dyn Inbox,
-    pub(crate) bot: Bot,
-    pub(crate) stop: CancellationToken,
-    pub(crate) people: People,
-    /// The messages that were handled. A mention arrives as two events.
-    handled: Mutex<Recent>,
-}
 
 /// How an envelope was handled.
 pub(crate) enum Handled<'a> {
@@ -47,10 +27,6 @@ pub(crate) enum Handled<'a> {
 }
 
 impl<'a> Handler<'a> {
-    pub(crate) fn new(channel: &'a SlackChannel, inbox: &'a dyn Inbox, bot: Bot, stop: CancellationToken) -> Self {
-        Self { channel, inbox, bot, stop, people: People::default(), handled: Mutex::default() }
-    }
-
     /// Handles an envelope. What cannot be stored now is tried again until the gateway stops: the service sends an envelope three
     /// times only.
     pub(crate) async fn handle(&'a self, envelope: &Envelope) -> Handled<'a> {
@@ -71,14 +47,6 @@ impl<'a> Handler<'a> {
             }
             self.pause(delay).await;
             delay = delay.saturating_mul(2).min(MAX_DELAY);
-        }
-    }
-
-    /// Waits, or until the gateway stops.
-    pub(crate) async fn pause(&self, delay: Duration) {
-        tokio::select! {
-            () = self.stop.cancelled() => {}
-            () = tokio::time::sleep(delay) => {}
         }
     }
 
@@ -126,10 +94,6 @@ impl<'a> Handler<'a> {
             self.handled().insert(id);
         }
         Ok(())
-    }
-
-    fn handled(&self) -> std::sync::MutexGuard<'_, Recent> {
-        self.handled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn message(&self, received: Received) -> Result<(), InboxError> {
@@ -184,16 +148,6 @@ impl<'a> Handler<'a> {
         self.reply(&address, &reply.text).await;
         Ok(())
     }
-
-    /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
-    pub(crate) async fn reply(&self, address: &Address, markdown: &str) {
-        for part in split(markdown, TextLimit { max: MAX_TEXT, unit: TextUnit::Chars }) {
-            if let Err(error) = self.channel.post(address, &part, None, None).await {
-                tracing::warn!(%error, "a reply in Slack was not sent");
-                return;
-            }
-        }
-    }
 }
 
 /// What a message to the bot is.
@@ -212,22 +166,4 @@ impl EventPayload {
 /// Returns the key of the stored threads. Each workspace has its own.
 pub(crate) fn state_key(bot: &Bot) -> String {
     format!("threads:{}:{}", bot.team_id, bot.user_id)
-}
-
-/// Returns what the bot can do. It has what an operator needs for a rule.
-pub(crate) fn help(author: &str, chat: &str, replies: Replies) -> String {
-    let commands: Vec<_> =
-        COMMANDS.iter().map(|command| format!("- {}: {}", command.name, command.description)).collect();
-    let in_threads = match replies {
-        Replies::Thread => {
-            "In a channel each thread is a conversation: mention me there with a command, such as `/status`."
-        }
-        Replies::Channel => "In a channel, mention me, also with a command, such as `/status`.",
-    };
-    format!(
-        "Write a message, and an agent answers it, if the operator of this gateway lets you.\n\nCommands of `/teamster`:\n\n{}\n\n{}\
-         \n\nFor the operator: your author id is `{author}`, the id of this chat is `{chat}`.",
-        commands.join("\n"),
-        in_threads
-    )
 }

@@ -12,7 +12,7 @@ use crate::api::CALL_TIMEOUT;
 use crate::blocks::{BUTTON, TEXT_BUTTON, rich_text, shown};
 use crate::config::Replies;
 use crate::envelope::Envelope;
-use crate::handle::{Handler, help};
+use crate::handler::{Handler, help};
 use crate::mapping::{is_direct, place};
 use crate::people::name_of;
 use crate::plain::escaped;

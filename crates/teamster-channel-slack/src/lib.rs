@@ -24,7 +24,7 @@
 //! | `types`, `envelope` | the objects of the Web API and of Socket Mode that are used |
 //! | `receive`, `connections`, `lanes` | what happens with envelopes, on which connection, and in which order |
 //! | `mapping`, `plain` | what an envelope means; the text of a message |
-//! | `handle`, `interact`, `download`, `people`, `threads` | what follows a message, a command or a press; files, names, threads |
+//! | `handler`, `handle`, `interact`, `download`, `people`, `threads` | what follows a message, a command or a press; files, names, threads |
 //! | `send`, `outcome`, `find` | what is sent for a content, the outcome, and the search for an unknown one |
 //! | `blocks` | Markdown and prompts as blocks |
 //!
@@ -42,6 +42,7 @@ mod envelope;
 mod error;
 mod find;
 mod handle;
+mod handler;
 mod handshake;
 mod interact;
 mod lanes;

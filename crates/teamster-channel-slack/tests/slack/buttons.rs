@@ -50,8 +50,8 @@ async fn a_button_of_a_closed_request_is_removed() {
     world.server.press(&chat, &ts, "Deny", &ada());
     world.inbox.until("the answer", |contents| contents.open.is_empty()).await;
     let press = world.server.press(&chat, &ts, "Allow", &ada());
-    let is_told = |all: Vec<serde_json::Value>| all.iter().any(|one| one["text"] == "This request is closed.");
-    world.until("an answer", |server| server.responses(&press).is_some_and(is_told)).await;
+    let is_shown = |all: Vec<serde_json::Value>| all.iter().any(|one| one["text"] == "This request is closed.");
+    world.until("an answer", |server| server.responses(&press).is_some_and(is_shown)).await;
     let has_none = |message: &serde_json::Value| !message["blocks"].to_string().contains("actions");
     world.until("the buttons are removed", |server| server.messages(&chat).iter().all(has_none)).await;
     assert_eq!(world.shown(&chat, "May I?").await["ts"], ts, "its text stays");

@@ -41,7 +41,7 @@ async fn a_slash_command_without_a_known_name_shows_the_commands_and_the_ids_for
 }
 
 #[tokio::test]
-async fn in_a_channel_whose_threads_are_conversations_a_slash_command_says_how_to_write_it() {
+async fn in_a_channel_whose_threads_are_conversations_a_slash_command_shows_how_to_write_it() {
     let world = World::new().await;
     let receiving = world.receive();
     let reply = replied(&world, CHANNEL, "stop").await;

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::blocks;
 use super::error::ApiError;
-use super::world::{APP_ID, BOT_ID, BOT_USER, Channel, TEAM, World};
+use super::ids::{APP_ID, BOT_ID, BOT_USER, TEAM};
+use super::world::{Channel, World};
 use crate::params::Params;
 
 /// The longest text of a new message, and of an edit.

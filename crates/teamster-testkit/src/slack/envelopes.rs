@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::world::{APP_ID, World};
+use super::ids::APP_ID;
 
 /// The largest number of connections of an app.
 pub(super) const MAX_CONNECTIONS: usize = 10;
@@ -206,7 +206,7 @@ impl Envelopes {
     }
 
     /// Sends what is due.
-    fn deliver(&mut self, now: Instant) {
+    pub(super) fn deliver(&mut self, now: Instant) {
         self.sockets.retain(|_, orders| !orders.is_closed());
         let mut open: Vec<_> = self.sockets.keys().filter(|id| !self.ending.contains(id)).copied().collect();
         if open.is_empty() {
@@ -251,13 +251,6 @@ impl Pending {
             envelope.insert("retry_reason".to_owned(), reason.into());
         }
         envelope
-    }
-}
-
-impl World {
-    /// Sends the envelopes that are due.
-    pub(super) fn deliver(&mut self, now: Instant) {
-        self.envelopes.deliver(now);
     }
 }
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::error::ApiError;
-use super::world::{BOT_ID, BOT_USER, Call, TEAM, World};
+use super::ids::{BOT_ID, BOT_USER, TEAM};
+use super::world::{Call, World};
 use crate::params::Params;
 
 /// The largest dialog metadata.

@@ -25,6 +25,7 @@
 //! scopes, and the limits of texts and blocks. What is not: the times between repeated envelopes, several workspaces, and the
 //! methods that a bot of this kind does not need.
 
+mod acts;
 mod blocks;
 mod chats;
 mod control;
@@ -33,9 +34,11 @@ mod error;
 mod faults;
 mod files;
 mod http;
+mod ids;
 mod methods;
 mod people;
 mod sockets;
+mod uploads;
 mod world;
 
 use std::io;
@@ -47,10 +50,12 @@ use serde_json::Value;
 use self::envelopes::Order;
 pub use self::faults::Fault;
 pub use self::files::Upload;
+use self::ids::{APP_TOKEN, BOT_TOKEN};
+pub use self::ids::{BOT_USER, TEAM};
 pub use self::people::{Person, Post};
 use self::sockets::SocketServer;
-use self::world::{APP_TOKEN, BOT_TOKEN, Shared};
-pub use self::world::{BOT_USER, Call, TEAM};
+pub use self::world::Call;
+use self::world::Shared;
 use crate::server::LocalServer;
 
 /// A running server. Dropping it stops the server.

@@ -11,25 +11,8 @@ use tokio::sync::watch;
 use super::envelopes::Envelopes;
 use super::faults::Faults;
 use super::files::Files;
+use super::ids::{APP_ID, APP_TOKEN, BOT_TOKEN, BOT_USER, TEAM};
 use super::people::Person;
-
-/// The token of the bot.
-pub(super) const BOT_TOKEN: &str = "xoxb-4242-testkit-secret";
-
-/// The token of the app.
-pub(super) const APP_TOKEN: &str = "xapp-1-A0TESTKIT-4242-secret";
-
-/// The id of the workspace.
-pub const TEAM: &str = "T0TESTKIT";
-
-/// The id of the bot's user, which mentions contain.
-pub const BOT_USER: &str = "U0TEAMSTER";
-
-/// The id of the bot, which its messages have.
-pub(super) const BOT_ID: &str = "B0TEAMSTER";
-
-/// The id of the app.
-pub(super) const APP_ID: &str = "A0TESTKIT";
 
 /// The scopes of the bot.
 const SCOPES: [&str; 10] = [
@@ -167,6 +150,11 @@ impl World {
     /// Returns the scopes as the headers of answers have them.
     pub(super) fn scope_list(&self) -> String {
         self.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(",")
+    }
+
+    /// Sends the envelopes that are due.
+    pub(super) fn deliver(&mut self, now: Instant) {
+        self.envelopes.deliver(now);
     }
 
     /// Adds an event of the Events API.

@@ -92,12 +92,12 @@ async fn an_answer_grows_in_one_slack_message_and_only_an_approver_permits_a_cal
     let prompt = chat.shows("a prompt with buttons", has_buttons).await;
     assert!(text(&prompt).contains("asks for permission"), "{prompt}");
     let refused = chat.press(&prompt, &mallory);
-    let is_told = |server: &SlackServer| {
+    let is_shown = |server: &SlackServer| {
         server
             .responses(&refused)
             .is_some_and(|all| all.iter().any(|one| one["text"] == "You must not answer this request."))
     };
-    assert!(chat.server.wait_until(LIMIT, is_told).await, "a stranger learns it");
+    assert!(chat.server.wait_until(LIMIT, is_shown).await, "a stranger learns it");
     chat.press(&prompt, &chat.ada);
     let last = chat.shows("the answer", |message| text(message).ends_with("The end")).await;
     assert_eq!(last["ts"], growing["ts"], "the answer replaces what was shown");
