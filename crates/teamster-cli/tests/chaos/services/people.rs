@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{CHATS, STRANGER, Services, person_of};
 use crate::plan::one_in;
 
-/// The time between two looks at the chats.
+/// The time between two checks of the chats.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A press is repeated after this time if the buttons remain: it may be lost with the gateway.
