@@ -18,6 +18,8 @@ pub(crate) const OPENAI: &str = "openai";
 
 /// The environment with the Discord client.
 pub(crate) const DISCORD: &str = "discord.py";
+/// The environment with the Slack client.
+pub(crate) const SLACK: &str = "slack_sdk";
 
 /// The environment with the Telegram client.
 pub(crate) const TELEGRAM: &str = "python-telegram-bot";
@@ -37,12 +39,13 @@ pub(crate) fn sources() -> PathBuf {
 
 /// Installs what the tests need.
 pub(crate) fn install_for_tests() -> Result<()> {
-    let wanted = [
+    let clients = [
         (OPENAI, "the official OpenAI client"),
         (DISCORD, "a client of Discord's gateway"),
+        (SLACK, "the official Slack client"),
         (TELEGRAM, "a client of Telegram's Bot API"),
     ];
-    for (name, client) in wanted {
+    for (name, client) in clients {
         let folder = environment(name)?;
         println!("{} has {client}", folder.display());
     }
@@ -82,11 +85,11 @@ pub(crate) fn create(folder: &Path, pins: &Path) -> Result<()> {
 mod tests {
     use std::fs;
 
-    use super::{DISCORD, OPENAI, SCHEMATHESIS, TELEGRAM, sources};
+    use super::{DISCORD, OPENAI, SCHEMATHESIS, SLACK, TELEGRAM, sources};
 
     #[test]
     fn every_python_package_is_pinned_to_one_version() {
-        for name in [DISCORD, OPENAI, SCHEMATHESIS, TELEGRAM] {
+        for name in [DISCORD, OPENAI, SCHEMATHESIS, SLACK, TELEGRAM] {
             let pins = fs::read_to_string(sources().join(format!("{name}.txt"))).unwrap();
             let packages: Vec<_> = pins.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(packages.iter().any(|line| line.starts_with(&format!("{name}=="))), "{name} is not pinned");

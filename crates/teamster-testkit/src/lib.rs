@@ -32,6 +32,7 @@
 //! - [`suite`]: the promises that every agent must keep, as a test suite for your own agents.
 //! - [`mcp_fixture`]: an MCP server with faults, as a process or over HTTP.
 //! - [`discord`]: a server that speaks the gateway and the REST API of Discord, with people who write to the bot.
+//! - [`slack`]: a server that speaks Slack's Web API and Socket Mode, with people who write to the bot.
 //! - [`telegram`]: a server that speaks the Bot API of Telegram, with people who write to the bot.
 //! - `otlp`: a receiver of OpenTelemetry spans (feature `otlp`).
 //!
@@ -47,9 +48,13 @@ pub mod mcp_fixture;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 #[cfg(feature = "servers")]
+mod params;
+#[cfg(feature = "servers")]
 pub mod provider;
 #[cfg(feature = "servers")]
 mod server;
+#[cfg(feature = "servers")]
+pub mod slack;
 #[cfg(feature = "suite")]
 pub mod suite;
 #[cfg(feature = "servers")]

@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
+use super::types::{EntityKind, Formatted};
 use super::writer::Writer;
-use super::{EntityKind, Formatted};
 
 /// The longest URL of a link. A longer one is shown as it is written.
 const MAX_URL: usize = 2_048;

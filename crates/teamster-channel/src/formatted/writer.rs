@@ -1,6 +1,6 @@
 //! A growing text, and the entities that are open in it.
 
-use super::{Entity, EntityKind, Formatted, is_shown, utf16_length};
+use super::types::{Entity, EntityKind, Formatted, is_shown, utf16_length};
 
 /// The largest number of entities of a message. The service ignores those beyond it.
 const MAX_ENTITIES: usize = 100;

@@ -134,17 +134,20 @@ mod tests {
         }
         let token = "123456789:AAabcdefghijklmnopqrstuvwxyz012345678";
         let secret = "0123456789abcdef0123456789abcdef";
-        for (name, text) in [
+        let files = [
             ("house-rules.md", "Be brief."),
             ("tickets.secret", secret),
             ("telegram.token", token),
             ("discord.token", "a.b.c"),
-        ] {
+            ("slack-bot.token", "xoxb-1-a"),
+            ("slack-app.token", "xapp-1-a"),
+        ];
+        for (name, text) in files {
             std::fs::write(path.join(name), text).unwrap();
         }
         let settings = settings(&args::command());
         // The certificate is a file of the system, and the variable with a token is an alternative to its file.
-        let is_left_out = |line: &&str| line.starts_with("# tls") || line.starts_with("# token_env");
+        let is_left_out = |line: &&str| line.starts_with("# tls") || line.contains("token_env = ");
         let is_entry = |line: &&str| {
             (line.starts_with("# [") || line.starts_with("# ") && line.contains(" = ")) && !is_left_out(line)
         };

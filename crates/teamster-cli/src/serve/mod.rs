@@ -20,7 +20,7 @@ pub(crate) use args::{LogFormat, ServeArgs};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use teamster_gateway::config::file::ServeTable;
+use teamster_gateway::config::file::{ServeTable, SlackTable};
 use values::ServeValues;
 
 use crate::config::ConfigError;
@@ -52,13 +52,14 @@ pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
 
 /// Returns a note for each file with a secret of the gateway that other users can read.
 fn readable_secrets(section: &ServeSection) -> Vec<Printable> {
-    let ServeTable { hooks, webhooks, discord, telegram, tls, .. } = &section.table;
+    let ServeTable { hooks, webhooks, discord, slack, telegram, tls, .. } = &section.table;
     let is_inline =
         hooks.iter().any(|hook| hook.secret.is_some()) || webhooks.iter().any(|one| !one.secrets.is_empty());
     let mut files: Vec<&Path> = is_inline.then_some(section.file.as_path()).into_iter().collect();
     files.extend(hooks.iter().filter_map(|hook| hook.secret_file.as_deref()));
     files.extend(webhooks.iter().flat_map(|webhook| &webhook.secret_files).map(PathBuf::as_path));
     files.extend(discord.iter().filter_map(|discord| discord.token_file.as_deref()));
+    files.extend(slack.iter().flat_map(SlackTable::secret_files).map(|(_, file)| file.as_path()));
     files.extend(telegram.iter().filter_map(|telegram| telegram.token_file.as_deref()));
     files.extend(tls.iter().map(|tls| tls.key.as_path()));
     let is_readable = |file: &&Path| file.metadata().is_ok_and(|found| found.mode() & 0o004 != 0);

@@ -7,6 +7,8 @@ mod joined_chat;
 mod lacks;
 mod secrets;
 mod shutdown;
+#[cfg(feature = "slack")]
+mod slack;
 #[cfg(feature = "telegram")]
 mod telegram;
 

@@ -10,7 +10,7 @@
 //! | `live`, `live_text` | the display of an unfinished answer |
 //! | `receive`, `inbox`, `order`, `commands` | what channels receive, through the access rules to the engine |
 //! | `tasks` | the tasks of all channels |
-//! | `services`, `discord`, `telegram`, `secret` | the channels of chat services, and their tokens |
+//! | `services`, `discord`, `slack`, `telegram`, `secret` | the channels of chat services, and their tokens |
 //! | `check`, `status` | whether a channel can be used, for the operator |
 //! | `decision`, `parts` | the next step after an attempt, and the parts of a content, as pure functions |
 
@@ -34,11 +34,13 @@ mod order;
 mod pages;
 mod parts;
 mod receive;
-#[cfg(any(feature = "discord", feature = "telegram"))]
+#[cfg(any(feature = "discord", feature = "slack", feature = "telegram"))]
 mod secret;
 mod send;
 pub(crate) mod services;
 mod settings;
+#[cfg(feature = "slack")]
+mod slack;
 pub(crate) mod status;
 mod tasks;
 #[cfg(feature = "telegram")]

@@ -29,6 +29,7 @@ pub(crate) fn problems(config: &Config) -> Vec<ServiceProblem> {
 fn all(config: &Config) -> (Vec<Arc<dyn Channel>>, Vec<ServiceProblem>) {
     let (mut channels, mut problems) = (Vec::new(), Vec::new());
     add_discord(config, &mut channels, &mut problems);
+    add_slack(config, &mut channels, &mut problems);
     add_telegram(config, &mut channels, &mut problems);
     (channels, problems)
 }
@@ -47,6 +48,23 @@ fn add_discord(config: &Config, _: &mut Vec<Arc<dyn Channel>>, problems: &mut Ve
     if config.discord.is_some() {
         let problem = "this build has no Discord channel: build it with the feature discord";
         problems.push(("discord".to_owned(), problem.to_owned()));
+    }
+}
+
+#[cfg(feature = "slack")]
+fn add_slack(config: &Config, channels: &mut Vec<Arc<dyn Channel>>, problems: &mut Vec<ServiceProblem>) {
+    let Some(table) = &config.slack else { return };
+    match super::slack::slack(table) {
+        Ok(channel) => channels.push(Arc::new(channel)),
+        Err(error) => problems.push((format!("slack.{}", error.key), error.problem)),
+    }
+}
+
+#[cfg(not(feature = "slack"))]
+fn add_slack(config: &Config, _: &mut Vec<Arc<dyn Channel>>, problems: &mut Vec<ServiceProblem>) {
+    if config.slack.is_some() {
+        let problem = "this build has no Slack channel: build it with the feature slack";
+        problems.push(("slack".to_owned(), problem.to_owned()));
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Config {
     pub webhooks: Vec<crate::channels::WebhookConfig>,
     /// The Discord bot.
     pub discord: Option<file::DiscordTable>,
+    /// The Slack app.
+    pub slack: Option<file::SlackTable>,
     /// The Telegram bot.
     pub telegram: Option<file::TelegramTable>,
     /// Upper bounds.
@@ -219,6 +221,7 @@ impl Default for Config {
             channels: crate::channels::ChannelSettings::default(),
             webhooks: Vec::new(),
             discord: None,
+            slack: None,
             telegram: None,
             limits: Limits::default(),
             timing: Timing::default(),

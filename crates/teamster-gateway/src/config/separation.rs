@@ -68,6 +68,9 @@ fn secret_files(config: &Config) -> Vec<(String, PathBuf)> {
     }
     let discord = config.discord.iter().filter_map(|discord| discord.token_file.clone());
     files.extend(discord.map(|file| ("discord.token_file".to_owned(), file)));
+    for (key, file) in config.slack.iter().flat_map(super::file::SlackTable::secret_files) {
+        files.push((format!("slack.{key}"), file.clone()));
+    }
     let telegram = config.telegram.iter().filter_map(|telegram| telegram.token_file.clone());
     files.extend(telegram.map(|file| ("telegram.token_file".to_owned(), file)));
     for (index, webhook) in config.webhooks.iter().enumerate() {

@@ -58,6 +58,8 @@ impl Config {
         names.extend(self.hooks.iter().filter_map(|hook| hook.secret_env.clone()));
         names.extend(self.webhooks.iter().flat_map(|webhook| webhook.secret_envs.iter().cloned()));
         names.extend(self.discord.iter().filter_map(|discord| discord.token_env.clone()));
+        let slack = self.slack.iter().flat_map(|slack| [&slack.bot_token_env, &slack.app_token_env]);
+        names.extend(slack.flatten().cloned());
         names.extend(self.telegram.iter().filter_map(|telegram| telegram.token_env.clone()));
         let passed = self.hooks.iter().flat_map(|hook| &hook.env);
         names.extend(passed.filter(|name| !is_common(name) && !is_agents_key(name)).cloned());
@@ -69,7 +71,7 @@ impl Config {
 mod tests {
     use super::*;
     use crate::channels::WebhookConfig;
-    use crate::config::file::{DiscordTable, TelegramTable};
+    use crate::config::file::{DiscordTable, SlackTable, TelegramTable};
     use crate::hooks::HookConfig;
 
     #[test]
@@ -83,7 +85,13 @@ mod tests {
         webhook.secret_envs = vec!["CHANNEL".to_owned()];
         let discord = DiscordTable { token_env: Some("GUILD_BOT".to_owned()), ..DiscordTable::default() };
         let telegram = TelegramTable { token_env: Some("BOT".to_owned()), ..TelegramTable::default() };
+        let slack = SlackTable {
+            bot_token_env: Some("SLACK_BOT".to_owned()),
+            app_token_env: Some("SLACK_APP".to_owned()),
+            ..SlackTable::default()
+        };
         let config = Config {
+            slack: Some(slack),
             hooks: vec![hook, signed],
             webhooks: vec![webhook],
             discord: Some(discord),
@@ -100,6 +108,8 @@ mod tests {
             "CHANNEL",
             "GUILD_BOT",
             "BOT",
+            "SLACK_BOT",
+            "SLACK_APP",
         ] {
             assert!(names.iter().any(|found| found == name), "{name}");
         }

@@ -47,7 +47,7 @@ impl Gateway {
         Ok(outcome)
     }
 
-    /// Cancels the turn of a message that was removed, if it waits. The turn of a message that an agent works on goes on.
+    /// Cancels the turn of a message that was removed, if it waits. The turn of a message that an agent works on continues.
     ///
     /// # Errors
     /// The store has failed.

@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
-use super::params::Params;
 use super::world::{Chat, World, bot, now};
+use crate::params::Params;
 
 impl World {
     /// Creates a group. With topics, it is a forum.

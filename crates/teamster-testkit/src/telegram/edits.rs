@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::methods::{MAX_TEXT, keyboard};
-use super::params::Params;
 use super::texts::checked;
 use super::world::{BOT_ID, World};
+use crate::params::Params;
 
 impl World {
     /// Returns a message of the bot that can be edited.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::params::SentFile;
+use crate::params::SentFile;
 
 /// The largest file that a bot can download.
 pub(super) const MAX_DOWNLOAD: u64 = 20 << 20;

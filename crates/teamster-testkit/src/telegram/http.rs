@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::control;
 use super::error::ApiError;
 use super::faults::Fault;
-use super::params::{MAX_BODY, Params};
 use super::polls::get_updates;
 use super::world::{Shared, World};
+use crate::params::{MAX_BODY, Params};
 
 /// Returns the routes of the Bot API and of the control calls.
 pub(super) fn router(shared: Arc<Shared>) -> Router {

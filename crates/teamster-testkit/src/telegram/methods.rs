@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::files::MAX_DOWNLOAD;
-use super::params::{Params, SentFile};
 use super::texts::checked;
 use super::world::{Call, World, bot};
+use crate::params::{Params, SentFile};
 
 /// The longest text of a message in UTF-16 units.
 pub(super) const MAX_TEXT: usize = 4_096;

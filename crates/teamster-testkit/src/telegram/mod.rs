@@ -30,7 +30,6 @@ mod faults;
 mod files;
 mod http;
 mod methods;
-mod params;
 mod people;
 mod polls;
 mod texts;

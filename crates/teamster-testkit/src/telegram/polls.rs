@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
-use super::params::Params;
 use super::world::{Shared, World};
+use crate::params::Params;
 
 /// The largest number of updates of a poll.
 const MAX_UPDATES: i64 = 100;

@@ -23,6 +23,7 @@ mod outages;
 mod permissions;
 mod retries;
 mod sessions;
+mod slack;
 mod steering;
 mod telegram;
 mod test_gateway;

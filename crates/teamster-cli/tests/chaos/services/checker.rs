@@ -33,7 +33,8 @@ pub(crate) async fn check(services: &Services, client: &Client) -> String {
     for service in services.all() {
         let mut counts = Counts::default();
         for ((_, chat), texts) in written.iter().filter(|((name, _), _)| *name == service.name()) {
-            let log = logs.remove(&texts[0]).unwrap_or_else(|| panic!("{} is accepted", texts[0]));
+            let first = logs.keys().find(|first| texts.contains(first)).cloned();
+            let log = first.and_then(|first| logs.remove(&first)).unwrap_or_else(|| panic!("{} is accepted", texts[0]));
             check_chat(service.as_ref(), *chat, texts, &log, &mut counts);
         }
         write!(summary, "{}: {counts:?}; ", service.name()).expect("text");
@@ -48,14 +49,20 @@ fn texts_of(log: &[Value]) -> impl Iterator<Item = &str> {
 
 fn check_chat(service: &dyn Service, chat: Chat, written: &[String], log: &[Value], counts: &mut Counts) {
     let at = format!("{} {chat}", service.name());
-    assert_eq!(texts_of(log).collect::<Vec<_>>(), written, "{at}: each message is accepted once, in order");
+    let accepted: Vec<_> = texts_of(log).collect();
+    let (mut once, mut all) = (accepted.clone(), written.iter().map(String::as_str).collect::<Vec<_>>());
+    if !service.keeps_order() {
+        once.sort_unstable();
+        all.sort_unstable();
+    }
+    assert_eq!(once, all, "{at}: each message is accepted once, in the order of the service");
     let shown = service.answers(chat);
-    check_permissions(service, &at, log, &shown);
+    check_permissions(&at, log, &shown);
     let turns = log.iter().filter(|event| event["type"] == "turn_queued").map(|event| &event["turnId"]);
     let ends: Vec<_> = log.iter().filter(|event| event["type"] == "turn_finished").collect();
     assert!(turns.eq(ends.iter().map(|end| &end["turnId"])), "{at}: the turns end in order");
     let (mut after, mut failures) = (0, BTreeMap::<String, usize>::new());
-    for (text, end) in written.iter().zip(ends) {
+    for (text, end) in accepted.into_iter().zip(ends) {
         if end["state"] != "done" {
             *failures.entry(letters(end["error"].as_str().expect("a text"))).or_default() += 1;
             continue;
@@ -99,11 +106,11 @@ fn people() -> impl Iterator<Item = u32> {
 }
 
 /// Only the approver allows calls, and no buttons are left.
-fn check_permissions(service: &dyn Service, at: &str, log: &[Value], shown: &[Shown]) {
+fn check_permissions(at: &str, log: &[Value], shown: &[Shown]) {
     for event in log.iter().filter(|event| event["type"] == "permission_answered") {
         let is_allowed = event["decision"].as_str().expect("a decision").starts_with("allow");
         let by = event["by"].as_str().unwrap_or_default();
-        let is_person = |person: u32| by.ends_with(&format!(":{}", service.person_id(person)));
+        let is_person = |person: u32| by.ends_with(&format!(":{}", person));
         assert!(!is_allowed || people().any(is_person), "{at}: allowed by another person: {event}");
     }
     let open: Vec<_> = shown.iter().filter(|shown| shown.has_buttons).collect();

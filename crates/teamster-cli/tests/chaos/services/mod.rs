@@ -48,6 +48,11 @@ pub(crate) trait Service: Send + Sync {
     /// Returns the table of the configuration, and the files with secrets that it names.
     fn configuration(&self) -> (String, Vec<(&'static str, String)>);
 
+    /// Returns whether the messages of a chat arrive in the order in which they were written.
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     /// A person writes a message to the bot.
     fn write(&self, chat: Chat, text: &str);
 
@@ -59,11 +64,6 @@ pub(crate) trait Service: Send + Sync {
 
     /// Makes the service do one of the things that services do: limits, errors, lost connections, repeated events.
     fn disturb(&self);
-
-    /// Returns the id of a person in this service.
-    fn person_id(&self, person: u32) -> String {
-        person.to_string()
-    }
 }
 
 /// The services, and what people have written there.
@@ -95,7 +95,7 @@ impl Services {
             let name = service.name();
             let (table, secrets) = service.configuration();
             tables.push_str(&table);
-            let [ada, bob] = [0, 1].map(|chat| service.person_id(person_of(chat)));
+            let [ada, bob] = [0, 1].map(person_of);
             let approvers = format!("\"{name}:{ada}\", \"{name}:{bob}\"");
             let rule = format!("channel = \"{name}\"\nauthors = [\"{ada}\", \"{bob}\"]\napprovers = [{approvers}]\n");
             writeln!(tables, "[[serve.rules]]\n{rule}").expect("text");

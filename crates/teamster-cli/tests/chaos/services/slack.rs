@@ -1,45 +1,45 @@
 //! A server of Slack, with two direct chats and two threads of a channel.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use serde_json::Value;
 use teamster_testkit::slack::{BOT_USER, Fault, Person, Post, SlackServer};
 
 use super::{Chat, Service, Shown, person_of};
-use crate::plan::random_index;
+use crate::plan::{one_in, random_index};
 
-const CHANNEL: &str = "C0GENERAL";
+/// The channel with the threads.
+const CHANNEL: &str = "C0CHAOS";
 
 pub(super) struct Slack {
     server: SlackServer,
     /// The first messages of the threads.
-    threads: Mutex<BTreeMap<Chat, String>>,
+    threads: Vec<String>,
 }
 
 impl Slack {
     pub(super) async fn start() -> Self {
         let server = SlackServer::start().await.expect("a server");
         server.create_channel(CHANNEL, "channel");
-        Self { server, threads: Mutex::default() }
+        // They mention no person, so they are not for the bot.
+        let threads =
+            (2..super::CHATS).map(|chat| server.write(Post::to(CHANNEL, &person(person_of(chat)), "A topic")));
+        let threads = threads.collect();
+        // The service permits less, so that the test is short; beyond that it is as strict.
+        server.limit_channels(20, Duration::from_secs(1));
+        Self { server, threads }
     }
 
-    /// Returns the channel and the thread of a chat. `None`: its first message is not written.
-    fn target(&self, chat: Chat) -> Option<(String, Option<String>)> {
-        if chat < 2 {
-            return Some((person(person_of(chat)).direct(), None));
+    /// Returns the channel and the thread.
+    fn target(&self, chat: Chat) -> (String, Option<&String>) {
+        match chat.checked_sub(2).and_then(|number| self.threads.get(number)) {
+            Some(thread) => (CHANNEL.to_owned(), Some(thread)),
+            None => (person(person_of(chat)).direct(), None),
         }
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.get(&chat).map(|thread| (CHANNEL.to_owned(), Some(thread.clone())))
     }
 }
 
 fn person(id: u32) -> Person {
-    Person::new(&person_id(id), &format!("Person {id}"))
-}
-
-fn person_id(id: u32) -> String {
-    format!("U0{id}")
+    Person::new(&id.to_string(), &format!("Person {id}"))
 }
 
 impl Service for Slack {
@@ -47,67 +47,71 @@ impl Service for Slack {
         "slack"
     }
 
-    fn person_id(&self, person: u32) -> String {
-        person_id(person)
-    }
-
     fn configuration(&self) -> (String, Vec<(&'static str, String)>) {
         let table = format!(
-            "[serve.slack]\nbot_token_file = \"slack-bot.token\"\napp_token_file = \"slack-app.token\"\nchannels = \"all\"\n\
-             api_url = \"{}\"\n",
+            "[serve.slack]\nbot_token_file = \"slack-bot.token\"\napp_token_file = \"slack-app.token\"\napi_url = \"{}\"\n",
             self.server.url()
         );
         let bot = ("slack-bot.token", self.server.bot_token().to_owned());
         (table, vec![bot, ("slack-app.token", self.server.app_token().to_owned())])
     }
 
+    /// An event that was not acknowledged comes again after later ones.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
     fn write(&self, chat: Chat, text: &str) {
-        let person = person(person_of(chat));
-        match self.target(chat) {
-            Some((channel, None)) => _ = self.server.write(Post::to(&channel, &person, text)),
-            Some((channel, Some(thread))) => _ = self.server.write(Post::to(&channel, &person, text).thread(&thread)),
-            None => {
-                let thread = self.server.write(Post::to(CHANNEL, &person, text));
-                self.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(chat, thread);
-            }
-        }
+        let (channel, thread) = self.target(chat);
+        let post = Post::to(&channel, &person(person_of(chat)), &format!("<@{BOT_USER}> {text}"));
+        self.server.write(match thread {
+            Some(thread) => post.thread(thread),
+            None => post,
+        });
     }
 
     fn answers(&self, chat: Chat) -> Vec<Shown> {
-        let Some((channel, thread)) = self.target(chat) else { return Vec::new() };
-        let messages = self.server.messages(&channel).into_iter().filter(|message| message["user"] == BOT_USER);
-        let is_here = |message: &Value| thread.as_ref().is_none_or(|thread| message["thread_ts"] == thread.as_str());
-        let is_actions = |block: &Value| block["type"] == "actions";
-        let shown = |message: Value| Shown {
+        let (channel, thread) = self.target(chat);
+        let messages = self.server.messages(&channel).into_iter();
+        let messages = messages.filter(|message| message["user"] == BOT_USER);
+        let messages = messages.filter(|message| message["thread_ts"].as_str() == thread.map(String::as_str));
+        let shown = |message: serde_json::Value| Shown {
             id: message["ts"].as_str().unwrap_or_default().to_owned(),
             text: message["text"].as_str().unwrap_or_default().to_owned(),
-            has_buttons: message["blocks"].as_array().is_some_and(|blocks| blocks.iter().any(is_actions)),
+            has_buttons: message["blocks"].to_string().contains("\"actions\""),
         };
-        messages.filter(is_here).map(shown).collect()
+        messages.map(shown).collect()
     }
 
     fn press(&self, chat: Chat, message: &Shown, label: &str, by: u32) {
-        let Some((channel, _)) = self.target(chat) else { return };
-        self.server.press(&channel, &message.id, label, &person(by));
+        self.server.press(&self.target(chat).0, &message.id, label, &person(by));
     }
 
     fn disturb(&self) {
-        let methods = ["chat.postMessage", "chat.update", "apps.connections.open", "conversations.history"];
-        let internal = || "internal_error".to_owned();
+        let methods = [
+            "chat.postMessage",
+            "chat.update",
+            "apps.connections.open",
+            "conversations.history",
+            "conversations.replies",
+        ];
         let faults = [
             Fault::RateLimit { retry_after: 1 },
-            Fault::Error { error: internal() },
-            Fault::ErrorAfter { error: internal() },
+            Fault::Error { error: "internal_error".to_owned() },
+            Fault::ErrorAfter { error: "fatal_error".to_owned() },
             Fault::BadGateway,
             Fault::CutBefore,
             Fault::CutAfter,
         ];
+        self.server.fail(methods[random_index(methods.len())], &faults[random_index(faults.len())], 1);
         match random_index(8) {
-            0 => self.server.cut_connections(),
-            1 => self.server.close_connections(),
-            2 => self.server.announce_end("refresh_requested"),
-            3 => self.server.repeat_events(),
-            _ => self.server.fail(methods[random_index(methods.len())], &faults[random_index(faults.len())], 1),
+            0 => self.server.repeat_events(),
+            1 => self.server.cut_connections(),
+            2 | 3 => self.server.announce_end("refresh_requested"),
+            _ => {}
+        }
+        if one_in(8) {
+            self.server.close_connections();
         }
     }
 }

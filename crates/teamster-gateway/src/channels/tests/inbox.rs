@@ -186,6 +186,19 @@ async fn an_edit_replaces_a_waiting_message_and_an_unknown_one_has_no_effect() {
     assert_eq!(late, EditOutcome::NotWaiting);
 }
 
+#[tokio::test]
+async fn a_message_that_was_removed_while_it_waits_is_not_answered() {
+    let fixture = fixture(open_channel).await;
+    fixture.inbox.message(message("1", "c", "alice")).await.unwrap();
+    let conversation = fixture.conversation("c").await.id;
+    fixture.inbox.delete("unknown").await.unwrap();
+    assert_eq!(fixture.gateway.store().open_turns(conversation).await.unwrap().len(), 1);
+    for _ in 0..2 {
+        fixture.inbox.delete("1").await.unwrap();
+        assert!(fixture.gateway.store().open_turns(conversation).await.unwrap().is_empty());
+    }
+}
+
 /// A hook of accepted messages that rejects or rewrites some words.
 fn moderation() -> HookConfig {
     let script = r#"event=$(cat)

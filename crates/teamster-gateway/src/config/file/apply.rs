@@ -51,6 +51,7 @@ pub(super) fn apply(table: &ServeTable, config: &mut Config) {
     config.hooks.clone_from(&table.hooks);
     config.webhooks.clone_from(&table.webhooks);
     config.discord.clone_from(&table.discord);
+    config.slack.clone_from(&table.slack);
     config.telegram.clone_from(&table.telegram);
     set(&mut config.tools, table.tools.clone());
     set(&mut config.schedules, table.schedules);

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `table`, `rule`, `channels`, `discord`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
+//! | `table`, `rule`, `channels`, `discord`, `slack`, `telegram`, `values` | the table as written; the JSON schema is generated from its description |
 //! | `reader`, `message` | read the table; a problem of one key does not hide the others |
 //! | `paths` | makes the paths of a table absolute |
 //! | `build`, `checks`, `channel_names` | check the values |
@@ -18,6 +18,7 @@ mod message;
 mod paths;
 mod reader;
 mod rule;
+mod slack;
 mod table;
 mod telegram;
 mod values;
@@ -28,6 +29,7 @@ pub use checks::KeyProblem;
 pub use discord::DiscordTable;
 pub use reader::{Offset, Offsets, Parsed, Problem, read, schema};
 pub use rule::RuleTable;
+pub use slack::{RepliesName, SlackTable};
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use telegram::{GroupsName, TelegramTable};
 pub use values::{InterruptedName, PermissionName, Role, Time};

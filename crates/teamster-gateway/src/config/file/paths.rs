@@ -28,6 +28,10 @@ impl ServeTable {
         }
         self.webhooks.iter_mut().flat_map(|webhook| &mut webhook.secret_files).for_each(resolve);
         self.discord.iter_mut().filter_map(|discord| discord.token_file.as_mut()).for_each(resolve);
+        if let Some(slack) = &mut self.slack {
+            slack.bot_token_file.iter_mut().for_each(resolve);
+            slack.app_token_file.iter_mut().for_each(resolve);
+        }
         self.telegram.iter_mut().filter_map(|telegram| telegram.token_file.as_mut()).for_each(resolve);
         if let Some(store) = &mut self.store {
             *store = store_path(store, base, home);

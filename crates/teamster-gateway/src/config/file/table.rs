@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::channels::{BotsTable, DeliveryTable};
 use super::discord::DiscordTable;
 use super::rule::RuleTable;
+use super::slack::SlackTable;
 use super::telegram::TelegramTable;
 use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::channels::WebhookConfig;
@@ -110,6 +111,9 @@ pub struct ServeTable {
     /// A Discord bot
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discord: Option<DiscordTable>,
+    /// A Slack app
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<SlackTable>,
     /// A Telegram bot
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telegram: Option<TelegramTable>,

@@ -1,4 +1,4 @@
-//! The parameters of a call: from the query, a form or JSON, all of which the Bot API accepts.
+//! The parameters of a call: from the query, a form or JSON, all of which web APIs accept.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use axum::http::header;
 use serde_json::{Map, Value};
 
 /// The largest body.
-pub(super) const MAX_BODY: usize = 64 << 20;
+pub(crate) const MAX_BODY: usize = 64 << 20;
 
 /// A file in a call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SentFile {
-    pub(super) name: String,
-    pub(super) media_type: String,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct SentFile {
+    pub(crate) name: String,
+    pub(crate) media_type: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// The parameters of a call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Params {
-    pub(super) values: Map<String, Value>,
-    pub(super) files: BTreeMap<String, SentFile>,
+pub(crate) struct Params {
+    pub(crate) values: Map<String, Value>,
+    pub(crate) files: BTreeMap<String, SentFile>,
 }
 
 impl Params {
     /// Reads the parameters of a request. The error is a text for the client.
-    pub(super) async fn read(request: Request<Body>) -> Result<Self, String> {
+    pub(crate) async fn read(request: Request<Body>) -> Result<Self, String> {
         let mut params = Self::default();
         params.add_form(request.uri().query().unwrap_or_default());
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -74,19 +74,19 @@ impl Params {
     }
 
     /// Returns a number, which a form has as a text.
-    pub(super) fn number(&self, name: &str) -> Option<i64> {
+    pub(crate) fn number(&self, name: &str) -> Option<i64> {
         match self.values.get(name)? {
             Value::String(text) => text.parse().ok(),
             value => value.as_i64(),
         }
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name)?.as_str()
     }
 
     /// Returns an object or a list, which a form has as JSON in a text.
-    pub(super) fn json(&self, name: &str) -> Option<Value> {
+    pub(crate) fn json(&self, name: &str) -> Option<Value> {
         match self.values.get(name)? {
             Value::String(text) => serde_json::from_str(text).ok(),
             value => Some(value.clone()),

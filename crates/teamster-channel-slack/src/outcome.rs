@@ -1,0 +1,40 @@
+//! What a failed send means. The codes are those of <https://docs.slack.dev/reference/methods/chat.postMessage> and `chat.update`.
+
+use std::time::Duration;
+
+use teamster_channel::{Operation, RateScope, SendError, SendOutcome};
+
+use crate::error::CallError;
+
+/// How long nothing is sent if the service rejects the token.
+const AFTER_REJECTION: Duration = Duration::from_mins(1);
+
+/// The message of an edit does not exist, or cannot be edited any more.
+const GONE: [&str; 5] =
+    ["message_not_found", "cant_update_message", "edit_window_closed", "update_failed", "cant_delete_message"];
+
+/// Returns the outcome of a call that has failed.
+pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
+    let reason = error.to_string();
+    let later = |after: Option<Duration>, scope| {
+        SendOutcome::NotSent(SendError::Later { reason: reason.clone(), after, scope })
+    };
+    match error {
+        CallError::NotSent(_) => later(None, RateScope::Channel),
+        // New messages are limited for each chat, edits for the whole workspace.
+        CallError::Limited { retry_after, .. } => match operation {
+            Operation::New => later(Some(*retry_after), RateScope::Chat),
+            Operation::Edit(_) | Operation::Delete(_) => later(Some(*retry_after), RateScope::Channel),
+        },
+        // A repeated edit is harmless.
+        _ if error.is_uncertain() => match operation {
+            Operation::New => SendOutcome::Unknown(reason),
+            Operation::Edit(_) | Operation::Delete(_) => later(None, RateScope::Chat),
+        },
+        // The messages wait until the token, or its scopes, are corrected.
+        _ if error.is_of_token() => later(Some(AFTER_REJECTION), RateScope::Channel),
+        _ if error.refusal().is_some_and(|code| GONE.contains(&code)) => SendOutcome::NotSent(SendError::Gone(reason)),
+        _ if !error.is_final() => later(None, RateScope::Chat),
+        _ => SendOutcome::NotSent(SendError::Never(reason)),
+    }
+}
