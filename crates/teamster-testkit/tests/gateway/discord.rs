@@ -52,8 +52,8 @@ impl Chat {
 
     /// Returns the messages of the bot.
     fn answers(server: &DiscordServer, channel: u64) -> Vec<Value> {
-        let messages = server.messages(channel).into_iter();
-        messages.filter(|message| message["author"]["id"] == BOT_ID.to_string()).collect()
+        let (messages, bot) = (server.messages(channel).into_iter(), BOT_ID.to_string());
+        messages.filter(|message| message["author"]["id"] == bot.as_str()).collect()
     }
 
     /// Waits for a message of the bot.
