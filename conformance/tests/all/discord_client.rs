@@ -45,8 +45,8 @@ impl Echo {
     }
 
     fn message(&self, channel: u64, id: u64) -> Value {
-        let mut messages = self.server.messages(channel).into_iter();
-        messages.find(|message| message["id"] == id.to_string()).unwrap_or_default()
+        let (mut messages, id) = (self.server.messages(channel).into_iter(), id.to_string());
+        messages.find(|message| message["id"] == id.as_str()).unwrap_or_default()
     }
 }
 

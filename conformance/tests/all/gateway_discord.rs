@@ -22,8 +22,8 @@ impl Chat {
     /// Waits for a message of the bot, and returns it.
     async fn shows(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Result<Value> {
         let answers = |server: &DiscordServer| {
-            let messages = server.messages(self.ada.direct()).into_iter();
-            messages.filter(|message| message["author"]["id"] == BOT_ID.to_string()).collect::<Vec<_>>()
+            let (messages, bot) = (server.messages(self.ada.direct()).into_iter(), BOT_ID.to_string());
+            messages.filter(|message| message["author"]["id"] == bot.as_str()).collect::<Vec<_>>()
         };
         let in_time = self.server.wait_until(DEADLINE, |server| answers(server).iter().any(&is_it)).await;
         let all = answers(&self.server);

@@ -156,7 +156,8 @@ pub(crate) fn mallory() -> Person {
 }
 
 pub(crate) fn is_own(message: &Value) -> bool {
-    message["author"]["id"] == BOT_ID.to_string()
+    let bot = BOT_ID.to_string();
+    message["author"]["id"] == bot.as_str()
 }
 
 pub(crate) fn text_of(message: &Value) -> &str {
