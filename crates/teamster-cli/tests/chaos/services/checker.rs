@@ -110,7 +110,7 @@ fn check_permissions(at: &str, log: &[Value], shown: &[Shown]) {
     for event in log.iter().filter(|event| event["type"] == "permission_answered") {
         let is_allowed = event["decision"].as_str().expect("a decision").starts_with("allow");
         let by = event["by"].as_str().unwrap_or_default();
-        let is_person = |person: u32| by.ends_with(&format!(":{}", person));
+        let is_person = |person: u32| by.ends_with(&format!(":{person}"));
         assert!(!is_allowed || people().any(is_person), "{at}: allowed by another person: {event}");
     }
     let open: Vec<_> = shown.iter().filter(|shown| shown.has_buttons).collect();

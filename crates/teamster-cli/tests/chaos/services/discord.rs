@@ -66,7 +66,7 @@ impl Service for Discord {
 
     fn answers(&self, chat: Chat) -> Vec<Shown> {
         let messages = self.server.messages(channel(chat)).into_iter();
-        let messages = messages.filter(|message| message["author"]["id"] == BOT_ID.to_string());
+        let messages = messages.filter(|message| message["author"]["id"] == BOT_ID.to_string().as_str());
         let shown = |message: Value| Shown {
             id: message["id"].as_str().unwrap_or_default().to_owned(),
             text: message["content"].as_str().unwrap_or_default().to_owned(),

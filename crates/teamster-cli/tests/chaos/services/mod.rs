@@ -66,11 +66,14 @@ pub(crate) trait Service: Send + Sync {
     fn disturb(&self);
 }
 
+/// The texts that people have written, by service and chat.
+pub(crate) type Written = BTreeMap<(&'static str, Chat), Vec<String>>;
+
 /// The services, and what people have written there.
 #[derive(Clone)]
 pub(crate) struct Services {
     all: Arc<Vec<Box<dyn Service>>>,
-    written: Arc<Mutex<BTreeMap<(&'static str, Chat), Vec<String>>>>,
+    written: Arc<Mutex<Written>>,
 }
 
 impl Services {
@@ -136,7 +139,7 @@ impl Services {
         service.write(chat, &text);
     }
 
-    pub(crate) fn written(&self) -> MutexGuard<'_, BTreeMap<(&'static str, Chat), Vec<String>>> {
+    pub(crate) fn written(&self) -> MutexGuard<'_, Written> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
