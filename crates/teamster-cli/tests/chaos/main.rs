@@ -205,6 +205,7 @@ async fn each_message_in_a_chat_service_is_answered_once_however_often_the_gatew
         gateway.write_secret(name, text);
     }
     gateway.start(None).await;
+    services.wait_for_bots(REACH).await;
     let client = Client::new(&gateway);
     let presser = tokio::spawn(services::press_buttons(services.clone()));
     let began = Instant::now();

@@ -54,6 +54,11 @@ impl Service for Discord {
         (table, vec![("discord.token", self.server.token().to_owned())])
     }
 
+    /// Before its first session the bot knows no chat, so it gets no message that was written before.
+    fn has_bot(&self) -> bool {
+        self.server.connections() > 0
+    }
+
     fn write(&self, chat: Chat, text: &str) {
         let person = person(person_of(chat));
         let is_direct = channel(chat) == person.direct();

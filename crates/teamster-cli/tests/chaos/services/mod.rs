@@ -53,6 +53,11 @@ pub(crate) trait Service: Send + Sync {
         true
     }
 
+    /// Returns whether the bot gets what people write now, also after a crash.
+    fn has_bot(&self) -> bool {
+        true
+    }
+
     /// A person writes a message to the bot.
     fn write(&self, chat: Chat, text: &str);
 
@@ -105,6 +110,15 @@ impl Services {
             files.extend(secrets);
         }
         (tables, files)
+    }
+
+    /// Waits until each service has its bot.
+    pub(crate) async fn wait_for_bots(&self, limit: Duration) {
+        let limit = Instant::now() + limit;
+        while let Some(missing) = self.all.iter().find(|service| !service.has_bot()) {
+            assert!(Instant::now() < limit, "{} has no bot", missing.name());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits until the gateway has accepted all messages.
