@@ -25,7 +25,7 @@ mod test_env;
 
 pub use agents::{AGENTS, Agent};
 pub use gateway::{Events, TOKEN, TestGateway, teamster};
-pub use output::silence;
+pub use output::{print, silence};
 pub use page::{PagePerson, WITHOUT_BROWSER};
 pub use python::{PythonProgram, WITHOUT_PYTHON};
 pub use recording::Recording;

@@ -14,7 +14,7 @@ pub fn silence() {
 
 /// Prints a line, cut to the maximum length.
 #[expect(clippy::print_stderr, reason = "test runners keep it and show it if the test fails")]
-pub(crate) fn print(line: &str) {
+pub fn print(line: &str) {
     if IS_SILENT.load(Ordering::Relaxed) {
         return;
     }

@@ -56,6 +56,11 @@ impl PagePerson {
         Ok(Some(Self { browser, _home: home }))
     }
 
+    /// Opens the first page, which has a message field for a new conversation.
+    pub async fn start(&mut self) -> Result<()> {
+        self.act(&json!({"do": "start"})).await.map(drop)
+    }
+
     /// Opens a conversation.
     pub async fn enter(&mut self, conversation: &str) -> Result<()> {
         self.act(&json!({"do": "enter", "conversation": conversation})).await.map(drop)

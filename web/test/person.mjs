@@ -18,6 +18,10 @@ const problems = [];
 page.on('pageerror', (error) => problems.push(error.message));
 
 const actions = {
+  async start() {
+    await page.goto(GATEWAY);
+    await page.locator('#composer').waitFor();
+  },
   async enter({ conversation }) {
     await page.goto(`${GATEWAY}/#/c/${conversation}`);
     await page.locator('.conversation').waitFor();

@@ -16,6 +16,9 @@ use crate::totals::Totals;
 /// Where the built files are committed.
 const DIST: &str = "crates/teamster-gateway/src/web/dist";
 
+/// The variable that skips the conformance tests of the page.
+pub(crate) const WITHOUT_BROWSER: &str = "TEAMSTER_WITHOUT_BROWSER";
+
 /// What a user of Debian installs for the tests in a browser.
 const PACKAGES: &str = "chromium fonts-dejavu-core fonts-noto-color-emoji";
 

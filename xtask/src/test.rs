@@ -217,6 +217,8 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
     let mut command = cargo(&["nextest", "run", "--workspace", "--all-features", "--filterset", &filter]);
     if scope == Scope::Ci {
         command.args(["--profile", "ci"]);
+    } else if page::missing().is_some() {
+        command.env(page::WITHOUT_BROWSER, "1");
     }
     command
 }
