@@ -42,6 +42,8 @@ const actions = {
     await page.locator('.conversation').waitFor();
   },
   async transcript() {
+    // A windowed list measures a row before it shows it.
+    await page.waitForFunction(() => [...document.querySelectorAll('.row')].every((row) => getComputedStyle(row).visibility === 'visible'));
     return page.locator('.transcript').innerText();
   },
 };

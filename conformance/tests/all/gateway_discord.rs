@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use teamster_conformance::{Agent, DEADLINE, TestGateway, agent_tests};
+use teamster_conformance::{Agent, DEADLINE, TIMEOUT, TestGateway, agent_tests};
 use teamster_testkit::discord::{BOT_ID, DiscordServer, Person, Post};
 use teamster_testkit::provider::Scenario;
 
@@ -59,6 +59,8 @@ async fn a_message_in_discord_gets_its_answer_and_its_button_allows_or_denies_a_
         chat.server.gateway_url()
     );
     let gateway = TestGateway::start(agent, &env, &table).await?;
+    let is_there = chat.server.wait_until(TIMEOUT, |server| server.connections() > 0).await;
+    ensure!(is_there, "the bot connects");
     chat.decide("Make the first one. SCN:good", "Allow", "About good.").await?;
     ensure!(env.project().join("good").exists(), "the command has run");
     chat.decide("Make the second one. SCN:bad", "Deny", "About bad.").await?;
