@@ -34,7 +34,8 @@ impl Receiver<'_> {
                 self.reply_with(&origin, &reply.text).await;
                 true
             }
-            Incoming::Unreadable { origin } => {
+            Incoming::Unreadable { author, origin } if !self.inbox.is_admitted(&origin.address, &author) => false,
+            Incoming::Unreadable { origin, .. } => {
                 self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
                 true
             }
@@ -78,6 +79,9 @@ impl Receiver<'_> {
 
     async fn received(&mut self, received: Received, guild: Option<&str>) -> Result<bool, InboxError> {
         let Received { author, origin, text, files, is_addressed, opens_thread } = received;
+        if !files.is_empty() && !self.inbox.is_admitted(&origin.address, &author) {
+            return Ok(false);
+        }
         let attachments = match self.files(&files, is_addressed, &origin.message).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {
