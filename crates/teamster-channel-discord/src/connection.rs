@@ -263,8 +263,8 @@ impl<'a> Connection<'a> {
         if let Some(event) = event {
             let item = Item { event, session };
             tokio::select! {
-                // What is not passed on is received again by the next start.
-                () = self.stop.cancelled() => {}
+                // The session is resumed before this event, so its sequence must not be stored as that of the end.
+                () = self.stop.cancelled() => return Err(End::Stopped),
                 _ = self.items.send(item) => {}
             }
         }

@@ -18,7 +18,7 @@ use crate::types::SentMessage;
 /// outcome is known.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// How long nothing is sent if the service rejects the token.
+/// How long nothing is sent if the service rejects the token, or a proxy refuses a call.
 const AFTER_REJECTION: Duration = Duration::from_mins(1);
 
 /// The delays before further attempts at a message whose outcome is unknown. The service recognizes the nonce.
