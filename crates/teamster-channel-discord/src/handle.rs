@@ -28,6 +28,12 @@ impl Receiver<'_> {
         let guild = message.guild_id.as_deref();
         let has_effect = match mapped {
             Incoming::Message(received) => self.received(received, guild).await?,
+            // The history has it, and so has the queue of events. The inbox does not recognize its repeat.
+            Incoming::Command { .. } | Incoming::Unreadable { .. }
+                if self.state.is_handled(&message.channel_id, &message.id) =>
+            {
+                false
+            }
             Incoming::Command { name, argument, author, origin } => {
                 let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;

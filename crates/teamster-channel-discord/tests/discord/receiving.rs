@@ -203,3 +203,21 @@ async fn an_event_of_an_unknown_form_blocks_nothing() {
     assert_eq!(world.inbox.texts(), ["hello"]);
     receiving.stop().await;
 }
+
+#[tokio::test]
+async fn a_command_that_is_received_twice_runs_once() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    world.meet();
+    world.messages(1).await;
+    let id = u64::MAX.to_string();
+    let command = serde_json::json!({"id": id, "channel_id": DIRECT.to_string(), "type": 0, "content": "/status",
+        "author": {"id": "11", "username": "ada"}});
+    for _ in 0..2 {
+        world.server.raw_event("MESSAGE_CREATE", &command);
+    }
+    world.server.write(Post::private(&ada(), "last"));
+    world.messages(2).await;
+    assert_eq!(world.inbox.with(|contents| contents.commands.len()), 1);
+    receiving.stop().await;
+}
