@@ -36,7 +36,7 @@ pub(crate) enum Incoming {
     Message(Received),
     /// A command of the gateway, written as a text.
     Command { name: &'static str, argument: String, author: Author, origin: Origin },
-    /// A message without text or files, such as a sticker.
+    /// A message without text or files, such as a sticker or a forwarded message.
     Unreadable { author: Author, origin: Origin },
     /// Nothing for the gateway.
     Nothing,
@@ -85,7 +85,8 @@ pub(crate) fn incoming(message: &Message, context: Context<'_>) -> Incoming {
     let (channel, message_id) = (message.channel_id.clone(), message.id.clone());
     let plain = Origin { address: address(&message.channel_id, context.channel), channel, message: message_id };
     if text.is_empty() && files.is_empty() {
-        let is_other = !message.sticker_items.is_empty() || message.poll.is_some();
+        let is_other =
+            !message.sticker_items.is_empty() || message.poll.is_some() || !message.message_snapshots.is_empty();
         return if is_other && is_addressed {
             Incoming::Unreadable { author, origin: plain }
         } else {

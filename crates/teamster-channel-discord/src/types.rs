@@ -108,9 +108,10 @@ pub(crate) struct Message {
     pub(crate) attachments: Vec<File>,
     pub(crate) webhook_id: Option<String>,
     pub(crate) referenced_message: Option<Box<Message>>,
-    /// Stickers and polls: the agent cannot get them.
+    /// Stickers, polls and forwarded messages: the agent cannot get them.
     pub(crate) sticker_items: Vec<Value>,
     pub(crate) poll: Option<Value>,
+    pub(crate) message_snapshots: Vec<Value>,
 }
 
 impl Message {
