@@ -22,7 +22,7 @@ use crate::config::Servers;
 use crate::identify::Identifies;
 use crate::service::{DiscordChannel, channel_error, no_content_intent, rejected};
 use crate::state::Session;
-use crate::types::{Channel, Deleted, GuildChannels, Interaction, Message};
+use crate::types::{Channel, Deleted, DeletedBulk, GuildChannels, Interaction, Message};
 
 /// The time without any sign of the gateway after which the connection counts as dead. Its heartbeats are more frequent.
 const SILENCE: Duration = Duration::from_mins(2);
@@ -46,7 +46,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) enum Event {
     Message(Box<Message>),
     Edited(Box<Message>),
-    Deleted(String),
+    Deleted(Vec<String>),
     Interaction(Box<Interaction>, Acknowledging),
     /// A new session has started: messages may have been missed.
     Started,
@@ -242,7 +242,8 @@ impl<'a> Connection<'a> {
             }
             "RESUMED" => Some(Event::Nothing),
             "MESSAGE_CREATE" => read(&name, data).map(Event::Message),
-            "MESSAGE_DELETE" => read::<Deleted>(&name, data).map(|message| Event::Deleted(message.id)),
+            "MESSAGE_DELETE" => read::<Deleted>(&name, data).map(|message| Event::Deleted(vec![message.id])),
+            "MESSAGE_DELETE_BULK" => read::<DeletedBulk>(&name, data).map(|messages| Event::Deleted(messages.ids)),
             "MESSAGE_UPDATE" => read(&name, data).map(Event::Edited),
             "INTERACTION_CREATE" => read::<Box<Interaction>>(&name, data).map(|interaction| {
                 let acknowledging = Acknowledging::start(self.channel.api(), &interaction);

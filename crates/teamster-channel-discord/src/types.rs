@@ -128,6 +128,13 @@ pub(crate) struct Deleted {
     pub(crate) id: String,
 }
 
+/// Several messages of a channel that were deleted at once.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeletedBulk {
+    pub(crate) ids: Vec<String>,
+}
+
 /// A user in a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]

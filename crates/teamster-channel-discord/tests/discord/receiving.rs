@@ -150,6 +150,16 @@ async fn a_deleted_message_is_withdrawn_by_its_id() {
 }
 
 #[tokio::test]
+async fn messages_that_are_deleted_at_once_are_withdrawn() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let deleted = serde_json::json!({"ids": ["7", "8"], "channel_id": CHANNEL.to_string()});
+    world.server.raw_event("MESSAGE_DELETE_BULK", &deleted);
+    world.inbox.until("the deletions", |contents| contents.deletions == ["7", "8"]).await;
+    receiving.stop().await;
+}
+
+#[tokio::test]
 async fn an_edit_of_the_bot_is_ignored() {
     let world = World::new().await;
     let receiving = world.receive().await;
