@@ -206,7 +206,8 @@ impl<'a> Connection<'a> {
                     tracing::warn!(%error, "Discord's gateway cannot be reached");
                     refused += 1;
                 }
-                Ok(Some(Err(error))) => tracing::error!(%error, "a message of Discord's gateway cannot be read"),
+                // The error has the whole event, which is not for a log.
+                Ok(Some(Err(_))) => tracing::error!("an event of Discord's gateway cannot be read"),
                 Ok(Some(Ok(Frame::Close(frame)))) => {
                     code = frame.as_ref().map(|frame| frame.code);
                     tracing::info!(?code, "Discord's gateway has closed the connection");
