@@ -72,8 +72,11 @@ async fn acknowledge(api: &Api, id: &str, token: &str, ack: &Ack) -> Acked {
         call.timeout = deadline.saturating_duration_since(Instant::now());
         match api.call::<Value>(&call, Body::Json(&body)).await {
             Ok(_) => return Acked::Yes,
-            // The connection broke after the first attempt had its effect.
-            Err(error) if is_repeat && error.code() == Some(ACKNOWLEDGED) => return Acked::Yes,
+            // The connection broke after the first attempt had its effect, or the process ended before the effect of the press and
+            // has received it again. A decision can be repeated; a command cannot.
+            Err(error) if error.code() == Some(ACKNOWLEDGED) && (is_repeat || *ack == Ack::Update) => {
+                return Acked::Yes;
+            }
             Err(error) if error.is_final() || Instant::now() + ACK_DELAY >= deadline => {
                 return Acked::No(error.to_string());
             }

@@ -22,7 +22,7 @@ use crate::config::Servers;
 use crate::identify::Identifies;
 use crate::service::{DiscordChannel, channel_error, no_content_intent, rejected};
 use crate::state::Session;
-use crate::types::{Channel, Deleted, GuildChannels, Interaction, Message};
+use crate::types::{Channel, Deleted, DeletedBulk, GuildChannels, Interaction, Message};
 
 /// The time without any sign of the gateway after which the connection counts as dead. Its heartbeats are more frequent.
 const SILENCE: Duration = Duration::from_mins(2);
@@ -46,7 +46,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) enum Event {
     Message(Box<Message>),
     Edited(Box<Message>),
-    Deleted(String),
+    Deleted(Vec<String>),
     Interaction(Box<Interaction>, Acknowledging),
     /// A new session has started: messages may have been missed.
     Started,
@@ -206,7 +206,8 @@ impl<'a> Connection<'a> {
                     tracing::warn!(%error, "Discord's gateway cannot be reached");
                     refused += 1;
                 }
-                Ok(Some(Err(error))) => tracing::error!(%error, "a message of Discord's gateway cannot be read"),
+                // The error has the whole event, which is not for a log.
+                Ok(Some(Err(_))) => tracing::error!("an event of Discord's gateway cannot be read"),
                 Ok(Some(Ok(Frame::Close(frame)))) => {
                     code = frame.as_ref().map(|frame| frame.code);
                     tracing::info!(?code, "Discord's gateway has closed the connection");
@@ -242,7 +243,8 @@ impl<'a> Connection<'a> {
             }
             "RESUMED" => Some(Event::Nothing),
             "MESSAGE_CREATE" => read(&name, data).map(Event::Message),
-            "MESSAGE_DELETE" => read::<Deleted>(&name, data).map(|message| Event::Deleted(message.id)),
+            "MESSAGE_DELETE" => read::<Deleted>(&name, data).map(|message| Event::Deleted(vec![message.id])),
+            "MESSAGE_DELETE_BULK" => read::<DeletedBulk>(&name, data).map(|messages| Event::Deleted(messages.ids)),
             "MESSAGE_UPDATE" => read(&name, data).map(Event::Edited),
             "INTERACTION_CREATE" => read::<Box<Interaction>>(&name, data).map(|interaction| {
                 let acknowledging = Acknowledging::start(self.channel.api(), &interaction);
@@ -263,8 +265,8 @@ impl<'a> Connection<'a> {
         if let Some(event) = event {
             let item = Item { event, session };
             tokio::select! {
-                // What is not passed on is received again by the next start.
-                () = self.stop.cancelled() => {}
+                // The session is resumed before this event, so its sequence must not be stored as that of the end.
+                () = self.stop.cancelled() => return Err(End::Stopped),
                 _ = self.items.send(item) => {}
             }
         }

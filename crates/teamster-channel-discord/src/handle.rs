@@ -28,13 +28,20 @@ impl Receiver<'_> {
         let guild = message.guild_id.as_deref();
         let has_effect = match mapped {
             Incoming::Message(received) => self.received(received, guild).await?,
+            // The history has it, and so has the queue of events. The inbox does not recognize its repeat.
+            Incoming::Command { .. } | Incoming::Unreadable { .. }
+                if self.state.is_handled(&message.channel_id, &message.id) =>
+            {
+                false
+            }
             Incoming::Command { name, argument, author, origin } => {
                 let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;
                 self.reply_with(&origin, &reply.text).await;
                 true
             }
-            Incoming::Unreadable { origin } => {
+            Incoming::Unreadable { author, origin } if !self.inbox.is_admitted(&origin.address, &author) => false,
+            Incoming::Unreadable { origin, .. } => {
                 self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
                 true
             }
@@ -78,6 +85,9 @@ impl Receiver<'_> {
 
     async fn received(&mut self, received: Received, guild: Option<&str>) -> Result<bool, InboxError> {
         let Received { author, origin, text, files, is_addressed, opens_thread } = received;
+        if !files.is_empty() && !self.inbox.is_admitted(&origin.address, &author) {
+            return Ok(false);
+        }
         let attachments = match self.files(&files, is_addressed, &origin.message).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {

@@ -36,8 +36,8 @@ pub(crate) enum Incoming {
     Message(Received),
     /// A command of the gateway, written as a text.
     Command { name: &'static str, argument: String, author: Author, origin: Origin },
-    /// A message without text or files, such as a sticker.
-    Unreadable { origin: Origin },
+    /// A message without text or files, such as a sticker or a forwarded message.
+    Unreadable { author: Author, origin: Origin },
     /// Nothing for the gateway.
     Nothing,
 }
@@ -85,8 +85,13 @@ pub(crate) fn incoming(message: &Message, context: Context<'_>) -> Incoming {
     let (channel, message_id) = (message.channel_id.clone(), message.id.clone());
     let plain = Origin { address: address(&message.channel_id, context.channel), channel, message: message_id };
     if text.is_empty() && files.is_empty() {
-        let is_other = !message.sticker_items.is_empty() || message.poll.is_some();
-        return if is_other && is_addressed { Incoming::Unreadable { origin: plain } } else { Incoming::Nothing };
+        let is_other =
+            !message.sticker_items.is_empty() || message.poll.is_some() || !message.message_snapshots.is_empty();
+        return if is_other && is_addressed {
+            Incoming::Unreadable { author, origin: plain }
+        } else {
+            Incoming::Nothing
+        };
     }
     if let (true, true, Some((name, argument))) = (is_addressed, files.is_empty(), parse_command(&text)) {
         return Incoming::Command { name, argument: argument.to_owned(), author, origin: plain };

@@ -160,7 +160,12 @@ impl<'a> Receiver<'a> {
         match event {
             Event::Message(message) => self.message(message).await,
             Event::Edited(message) => self.edited(message).await,
-            Event::Deleted(id) => self.inbox.delete(id).await.map(|()| false),
+            Event::Deleted(ids) => {
+                for id in ids {
+                    self.inbox.delete(id).await?;
+                }
+                Ok(false)
+            }
             Event::Interaction(interaction, acknowledging) => self.interaction(interaction, acknowledging).await,
             Event::Started => self.missed().await.map(|()| true),
             Event::Nothing => Ok(false),

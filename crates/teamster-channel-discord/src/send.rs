@@ -18,7 +18,7 @@ use crate::types::SentMessage;
 /// outcome is known.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// How long nothing is sent if the service rejects the token.
+/// How long nothing is sent if the service rejects the token, or a proxy refuses a call.
 const AFTER_REJECTION: Duration = Duration::from_mins(1);
 
 /// The delays before further attempts at a message whose outcome is unknown. The service recognizes the nonce.
@@ -203,6 +203,10 @@ fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
             later(Some(*after), if *is_global { RateScope::Channel } else { RateScope::Chat })
         }
         CallError::TooLarge(_) => SendOutcome::NotSent(SendError::Never(reason)),
+        // A proxy refuses the call, so nothing is known about the message. Only its size is the cause of a 413.
+        CallError::Foreign { status } if *status != 413 && (400..500).contains(status) => {
+            later(Some(AFTER_REJECTION), RateScope::Channel)
+        }
         // The service may have stored the message before it failed. A repeated edit is harmless.
         _ if error.is_unknown() => match operation {
             Operation::New => SendOutcome::Unknown(reason),
@@ -217,5 +221,21 @@ fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
             SendOutcome::NotSent(SendError::Gone(reason))
         }
         _ => SendOutcome::NotSent(SendError::Never(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {
+        for status in [400, 403, 404, 407] {
+            let outcome = outcome(&CallError::Foreign { status }, &Operation::New);
+            let SendOutcome::NotSent(SendError::Later { after, scope, .. }) = outcome else { panic!("{status}") };
+            assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Channel));
+        }
+        let too_large = outcome(&CallError::Foreign { status: 413 }, &Operation::New);
+        assert!(matches!(too_large, SendOutcome::NotSent(SendError::Never(_))));
     }
 }

@@ -50,6 +50,12 @@ impl State {
         }
     }
 
+    /// Returns whether a message of a channel with a conversation was handled before.
+    pub(crate) fn is_handled(&self, channel: &str, message: &str) -> bool {
+        let known = self.channels.get(channel).map(|progress| progress.last);
+        message.parse::<u64>().is_ok_and(|id| known.is_some_and(|last| id <= last))
+    }
+
     /// Removes the channel without a message for the longest time.
     fn limit(&mut self) {
         while self.channels.len() > MAX_CHANNELS {
@@ -73,6 +79,8 @@ mod tests {
         state.handled("1", "30", Some("5"), false);
         state.handled("1", "20", Some("5"), true);
         state.handled("1", "no id", Some("5"), true);
+        assert!(state.is_handled("1", "30") && state.is_handled("1", "20"));
+        assert!(!state.is_handled("1", "31") && !state.is_handled("2", "20"));
         assert_eq!(state.channels["1"], Progress { last: 30, guild: Some("5".to_owned()) });
     }
 

@@ -108,9 +108,10 @@ pub(crate) struct Message {
     pub(crate) attachments: Vec<File>,
     pub(crate) webhook_id: Option<String>,
     pub(crate) referenced_message: Option<Box<Message>>,
-    /// Stickers and polls: the agent cannot get them.
+    /// Stickers, polls and forwarded messages: the agent cannot get them.
     pub(crate) sticker_items: Vec<Value>,
     pub(crate) poll: Option<Value>,
+    pub(crate) message_snapshots: Vec<Value>,
 }
 
 impl Message {
@@ -125,6 +126,13 @@ impl Message {
 #[serde(default)]
 pub(crate) struct Deleted {
     pub(crate) id: String,
+}
+
+/// Several messages of a channel that were deleted at once.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeletedBulk {
+    pub(crate) ids: Vec<String>,
 }
 
 /// A user in a server.

@@ -55,7 +55,8 @@ impl Receiver<'_> {
                 self.channel.aliases().migrated(from, to);
                 Ok(())
             }
-            Incoming::Unreadable { origin } => {
+            Incoming::Unreadable { author, origin } if !self.inbox.is_admitted(&origin.address, &author) => Ok(()),
+            Incoming::Unreadable { origin, .. } => {
                 self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
                 Ok(())
             }
@@ -65,6 +66,9 @@ impl Receiver<'_> {
 
     async fn message(&mut self, received: Received, updates: &[Update]) -> Result<(), InboxError> {
         let Received { ids, author, origin, text, files, is_addressed } = received;
+        if !files.is_empty() && !self.inbox.is_admitted(&origin.address, &author) {
+            return Ok(());
+        }
         let attachments = match self.files(&files, is_addressed, updates).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {

@@ -42,7 +42,7 @@ pub(crate) enum Incoming {
     /// A group has another id now.
     Migrated { from: i64, to: i64 },
     /// A message without text or files, such as a location.
-    Unreadable { origin: Origin },
+    Unreadable { author: Author, origin: Origin },
     /// Nothing for the gateway.
     Nothing,
 }
@@ -140,7 +140,7 @@ fn message(messages: &[&Message], author: Author, context: Context<'_>) -> Incom
     let is_addressed = messages.iter().any(|message| is_addressed(message, context));
     if text.is_empty() && files.is_empty() {
         let is_unreadable = messages.iter().any(|message| has_other_content(message));
-        return if is_unreadable && is_addressed { Incoming::Unreadable { origin } } else { Incoming::Nothing };
+        return if is_unreadable && is_addressed { Incoming::Unreadable { author, origin } } else { Incoming::Nothing };
     }
     if files.is_empty()
         && let Some(command) = command(&text, is_addressed, &author, &origin, context)

@@ -145,6 +145,14 @@ pub struct InboxError(pub String);
 /// Accepts what channels receive. A returned value is durable.
 #[async_trait]
 pub trait Inbox: Send + Sync {
+    /// Returns whether rules permit that an author writes at an address.
+    ///
+    /// Ask it before a download or a refusal: a stranger gets neither. [`Inbox::message`] checks it again. An inbox without rules
+    /// admits everybody.
+    fn is_admitted(&self, _address: &Address, _author: &Author) -> bool {
+        true
+    }
+
     /// Accepts a message.
     async fn message(&self, message: Message) -> Result<Receipt, InboxError>;
 

@@ -9,8 +9,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::inbound::{
-    ChatCommand, CommandReply, Edit, EditOutcome, Inbox, InboxError, Message, PromptAnswer, PromptDecision, Receipt,
+    Author, ChatCommand, CommandReply, Edit, EditOutcome, Inbox, InboxError, Message, PromptAnswer, PromptDecision,
+    Receipt,
 };
+use crate::outbound::Address;
 
 /// The time limit of a condition.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -39,6 +41,8 @@ pub struct Contents {
     pub hangs_after_accept: bool,
     /// The receipt of each new message.
     pub receipt: Option<Receipt>,
+    /// The authors who are not admitted.
+    pub strangers: Vec<String>,
     /// The authors who may answer prompts.
     pub approvers: Vec<String>,
     /// The tokens of open prompts.
@@ -91,8 +95,12 @@ impl MemoryInbox {
 
 #[async_trait]
 impl Inbox for MemoryInbox {
+    fn is_admitted(&self, _address: &Address, author: &Author) -> bool {
+        !self.contents().strangers.contains(&author.id)
+    }
+
     async fn message(&self, message: Message) -> Result<Receipt, InboxError> {
-        if !message.is_addressed {
+        if !message.is_addressed || !self.is_admitted(&message.address, &message.author) {
             return Ok(Receipt::Ignored);
         }
         self.fails()?;

@@ -28,6 +28,16 @@ fn a_mention_opens_a_thread_in_text_channels_only() {
 }
 
 #[test]
+fn a_forwarded_message_cannot_be_read_unless_it_has_a_text() {
+    let forwarded = |content: &str| {
+        message(json!({"id": "9", "channel_id": "5", "author": {"id": "1"}, "content": content,
+            "message_snapshots": [{"message": {"content": "of another channel"}}]}))
+    };
+    assert!(matches!(incoming(&forwarded(""), context(None)), Incoming::Unreadable { .. }));
+    assert!(matches!(incoming(&forwarded("see"), context(None)), Incoming::Message(_)));
+}
+
+#[test]
 fn a_name_is_that_of_the_server_then_the_global_one_then_the_user_name() {
     let user = |global: Option<&str>| User {
         id: "1".to_owned(),

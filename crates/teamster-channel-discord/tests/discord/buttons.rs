@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use teamster_channel::{Content, Operation};
-use teamster_testkit::discord::Person;
+use teamster_testkit::discord::{Fault, Person};
 
 use crate::world::{CHANNEL, World, ada, mallory, outgoing, prompt};
 
@@ -99,5 +99,18 @@ async fn a_press_is_answered_also_if_the_connection_was_resumed_in_between() {
     let interaction = world.server.press(CHANNEL, message, "Allow", &ada());
     world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
     assert_eq!(world.server.acknowledged(interaction), Some(6));
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_press_that_was_acknowledged_before_a_crash_has_its_effect_afterwards() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let message = ask(&world).await;
+    let answered =
+        Fault::Error { status: 400, code: 40_060, message: "Interaction has already been acknowledged.".to_owned() };
+    world.server.fail("acknowledge", &answered, 1);
+    world.server.press(CHANNEL, message, "Allow", &ada());
+    world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
     receiving.stop().await;
 }

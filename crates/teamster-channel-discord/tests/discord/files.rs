@@ -5,7 +5,7 @@ use std::sync::Arc;
 use teamster_channel::{Channel as _, Content, File, Operation, Outgoing, SendError, SendOutcome};
 use teamster_testkit::discord::{Fault, Post};
 
-use crate::world::{CHANNEL, DIRECT, World, ada, outgoing};
+use crate::world::{CHANNEL, DIRECT, World, ada, is_own, mallory, outgoing};
 
 fn file(name: &str, media_type: &str, caption: &str, bytes: &[u8]) -> Outgoing {
     let content = Content::File(File {
@@ -68,6 +68,25 @@ async fn a_file_that_is_not_for_the_bot_is_not_downloaded() {
     world.server.write(Post::private(&ada(), "hello"));
     world.messages(1).await;
     assert_eq!(world.server.count("file"), 0);
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_of_a_stranger_is_not_downloaded_and_gets_no_reply() {
+    let world = World::with(|config| config.max_download_bytes = 10).await;
+    world.inbox.with(|contents| contents.strangers = vec![mallory().id.to_string()]);
+    let receiving = world.receive().await;
+    world.server.write(Post::mention(CHANNEL, &mallory(), "small").file("a.txt", "x"));
+    world.server.write(Post::mention(CHANNEL, &mallory(), "large").file("a.txt", "more than ten bytes"));
+    let sticker = serde_json::json!({"id": "7", "channel_id": DIRECT.to_string(), "type": 0, "content": "",
+        "author": {"id": "99", "username": "mallory"}, "sticker_items": [{"id": "1"}]});
+    world.server.raw_event("MESSAGE_CREATE", &sticker);
+    world.server.write(Post::private(&ada(), "hello"));
+    world.messages(1).await;
+    assert_eq!((world.inbox.texts(), world.server.count("file")), (vec!["hello".to_owned()], 0));
+    let replies =
+        [CHANNEL, DIRECT].map(|channel| world.server.messages(channel).iter().filter(|sent| is_own(sent)).count());
+    assert_eq!(replies, [0, 0]);
     receiving.stop().await;
 }
 

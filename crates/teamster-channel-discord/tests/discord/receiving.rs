@@ -150,6 +150,16 @@ async fn a_deleted_message_is_withdrawn_by_its_id() {
 }
 
 #[tokio::test]
+async fn messages_that_are_deleted_at_once_are_withdrawn() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let deleted = serde_json::json!({"ids": ["7", "8"], "channel_id": CHANNEL.to_string()});
+    world.server.raw_event("MESSAGE_DELETE_BULK", &deleted);
+    world.inbox.until("the deletions", |contents| contents.deletions == ["7", "8"]).await;
+    receiving.stop().await;
+}
+
+#[tokio::test]
 async fn an_edit_of_the_bot_is_ignored() {
     let world = World::new().await;
     let receiving = world.receive().await;
@@ -201,5 +211,23 @@ async fn an_event_of_an_unknown_form_blocks_nothing() {
     world.server.write(Post::private(&ada(), "hello"));
     world.messages(1).await;
     assert_eq!(world.inbox.texts(), ["hello"]);
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_that_is_received_twice_runs_once() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    world.meet();
+    world.messages(1).await;
+    let id = u64::MAX.to_string();
+    let command = serde_json::json!({"id": id, "channel_id": DIRECT.to_string(), "type": 0, "content": "/status",
+        "author": {"id": "11", "username": "ada"}});
+    for _ in 0..2 {
+        world.server.raw_event("MESSAGE_CREATE", &command);
+    }
+    world.server.write(Post::private(&ada(), "last"));
+    world.messages(2).await;
+    assert_eq!(world.inbox.with(|contents| contents.commands.len()), 1);
     receiving.stop().await;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use teamster_channel::{Channel as _, Content, File, Operation, Outgoing, SendOutcome};
-use teamster_testkit::telegram::{Fault, Post};
+use teamster_testkit::telegram::{Fault, Person, Post};
 
 use crate::world::{World, ada, outgoing};
 
@@ -43,6 +43,19 @@ async fn a_file_that_is_too_large_is_refused_with_the_limit() {
     world.shown(11, "more bytes than allowed").await;
     world.confirmed().await;
     assert!(world.inbox.texts().is_empty());
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_of_a_stranger_is_not_downloaded() {
+    let world = World::new().await;
+    world.inbox.with(|contents| contents.strangers = vec!["99".to_owned()]);
+    let receiving = world.receive();
+    world.server.write(Post::private(&Person::new(99, "Mallory"), "").document("a.txt", "x"));
+    world.server.write(Post::private(&ada(), "hello"));
+    world.messages(1).await;
+    assert_eq!(world.inbox.texts(), ["hello"]);
+    assert!(!world.server.calls().iter().any(|call| call.method == "getFile"));
     receiving.stop().await;
 }
 

@@ -182,6 +182,11 @@ fn receipt(accepted: Result<AcceptedMessage, GatewayError>) -> Result<Receipt, I
 
 #[async_trait]
 impl Inbox for ChannelInbox {
+    fn is_admitted(&self, address: &Address, author: &Author) -> bool {
+        let accepts_kind = !author.is_bot || self.gateway.config().channels.bots.accept;
+        accepts_kind && self.admits(address, author)
+    }
+
     async fn message(&self, mut message: Message) -> Result<Receipt, InboxError> {
         let _entered = self.order.enter(&message.address).await;
         if message.is_addressed {

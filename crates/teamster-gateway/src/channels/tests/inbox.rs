@@ -81,6 +81,22 @@ async fn a_stranger_without_a_rule_gets_nothing_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_stranger_and_a_program_are_not_admitted_before_they_send_anything() {
+    let mut program = author("alice");
+    program.is_bot = true;
+    for accept in [false, true] {
+        let fixture = fixture(|config| {
+            config.rules = vec![named("alice")];
+            config.channels.bots.accept = accept;
+        })
+        .await;
+        assert!(fixture.inbox.is_admitted(&address("c"), &author("alice")));
+        assert!(!fixture.inbox.is_admitted(&address("c"), &author("mallory")));
+        assert_eq!(fixture.inbox.is_admitted(&address("c"), &program), accept);
+    }
+}
+
+#[tokio::test]
 async fn an_ignored_message_does_not_use_up_its_id() {
     let fixture = fixture(open_channel).await;
     let mut not_addressed = message("1", "c", "alice");
