@@ -1,9 +1,9 @@
 //! Calls of the Web API, <https://docs.slack.dev/apis/web-api/#posting-forms>.
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
@@ -27,6 +27,13 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long to wait after a 429 that does not state it.
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
+
+/// The limits of the time to wait after a 429.
+const MIN_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_hours(24);
+
+/// The number of redirects of a download.
+const MAX_REDIRECTS: u32 = 3;
 
 /// The domains of Slack: files, and the URLs of responses, are on hosts below them.
 const SLACK_DOMAINS: [&str; 2] = ["slack.com", "slack-gov.com"];
@@ -71,7 +78,7 @@ impl Api {
         // The first caller of the process decides; a provider that is there already is as good.
         _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
-            // A redirect would send the token to another host.
+            // Each target is checked first: a redirect could send the token to another host.
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("teamster/", env!("CARGO_PKG_VERSION")));
@@ -128,8 +135,7 @@ impl Api {
         let url = self.trusted(url)?;
         let request = self.client.post(url).header(CONTENT_TYPE, "application/octet-stream").body(bytes);
         let response = request.timeout(timeout).send().await.map_err(|error| self.failed(error))?;
-        let code = response.status().as_u16();
-        if response.status().is_success() { Ok(()) } else { Err(CallError::Foreign { code }) }
+        accepted("an upload", &response)
     }
 
     /// Answers at the URL of a press or a command.
@@ -137,37 +143,44 @@ impl Api {
         let url = self.trusted(url)?;
         let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         let response = request.timeout(CALL_TIMEOUT).send().await.map_err(|error| self.failed(error))?;
-        let code = response.status().as_u16();
-        if response.status().is_success() { Ok(()) } else { Err(CallError::Foreign { code }) }
+        accepted("a response", &response)
     }
 
-    /// Reads a file of at most `max` bytes. Its media type is that of the answer.
+    /// Reads a file of at most `max` bytes. Its media type is that of the answer. Redirects are followed within Slack.
     pub(crate) async fn download(
         &self,
         url: &str,
         max: u64,
         timeout: Duration,
     ) -> Result<(Vec<u8>, String), CallError> {
-        let request = self.client.get(self.trusted(url)?).header(AUTHORIZATION, bearer(&self.bot_token)?);
-        let response = request.timeout(timeout).send().await.map_err(|error| self.failed(error))?;
-        let code = response.status().as_u16();
-        if !response.status().is_success() {
-            return Err(CallError::Foreign { code });
+        let deadline = Instant::now() + timeout;
+        let mut url = self.trusted(url)?;
+        let mut redirects = 0;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let request = self.client.get(url.clone()).header(AUTHORIZATION, bearer(&self.bot_token)?);
+            let response = request.timeout(left).send().await.map_err(|error| self.failed(error))?;
+            let target = text_of(response.headers(), LOCATION.as_str()).filter(|_| response.status().is_redirection());
+            if let Some(target) = target.filter(|_| redirects < MAX_REDIRECTS) {
+                redirects += 1;
+                url = self.trusted(url.join(&target).map_err(|_| not_of_slack())?.as_str())?;
+                continue;
+            }
+            accepted("a download", &response)?;
+            let media_type = text_of(response.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
+            return Ok((self.read(response, max).await?, media_type));
         }
-        let media_type = text_of(response.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
-        Ok((self.read(response, max).await?, media_type))
     }
 
     /// Parses a URL of the service. Any other one gets no request: it may be one of a person, and the token is sent with it.
     pub(crate) fn trusted(&self, url: &str) -> Result<Url, CallError> {
-        let wrong = || CallError::NotSent("the URL is not one of Slack".to_owned());
-        let url = Url::parse(url).map_err(|_| wrong())?;
+        let url = Url::parse(url).map_err(|_| not_of_slack())?;
         let host = url.host_str().unwrap_or_default();
         let is_below = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
         let is_slack = url.scheme() == "https" && SLACK_DOMAINS.iter().any(|domain| is_below(domain));
         // A server of one's own has its files on the same host.
         let is_own = url.scheme() == self.url.scheme() && url.host_str() == self.url.host_str();
-        if is_slack || is_own { Ok(url) } else { Err(wrong()) }
+        if is_slack || is_own { Ok(url) } else { Err(not_of_slack()) }
     }
 
     fn method_url(&self, method: &str) -> Result<Url, CallError> {
@@ -189,8 +202,7 @@ impl Api {
         let response = request.timeout(timeout).send().await.map_err(|error| self.failed(error))?;
         let code = response.status().as_u16();
         if code == 429 {
-            let seconds = text_of(response.headers(), RETRY_AFTER.as_str()).and_then(|text| text.parse().ok());
-            return Err(CallError::Limited { method, retry_after: seconds.map_or(DEFAULT_WAIT, Duration::from_secs) });
+            return Err(CallError::Limited { method, retry_after: retry_after(response.headers()) });
         }
         let scopes = text_of(response.headers(), "x-oauth-scopes");
         let body = self.read(response, MAX_ANSWER).await.map_err(|error| match error {
@@ -247,6 +259,26 @@ impl Api {
     }
 }
 
+/// Checks the status of an answer that is none of the Web API.
+fn accepted(method: &'static str, response: &Response) -> Result<(), CallError> {
+    match response.status().as_u16() {
+        429 => Err(CallError::Limited { method, retry_after: retry_after(response.headers()) }),
+        200..300 => Ok(()),
+        code => Err(CallError::Foreign { code }),
+    }
+}
+
+/// Returns how long to wait after a 429: at least a second, so that no loop is without a pause, and at most a day, so that it can be
+/// added to a time.
+fn retry_after(headers: &HeaderMap) -> Duration {
+    let seconds = text_of(headers, RETRY_AFTER.as_str()).and_then(|text| text.trim().parse().ok());
+    seconds.map_or(DEFAULT_WAIT, Duration::from_secs).clamp(MIN_WAIT, MAX_WAIT)
+}
+
+fn not_of_slack() -> CallError {
+    CallError::NotSent("the URL is not one of Slack".to_owned())
+}
+
 fn form(parameters: &Parameters<'_>) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
 }
@@ -266,6 +298,18 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::config::TokenKind;
+
+    #[test]
+    fn the_time_to_wait_after_a_limit_is_never_zero_and_never_endless() {
+        let wait = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!((wait("0"), wait("35")), (MIN_WAIT, Duration::from_secs(35)));
+        assert_eq!((wait("18446744073709551615"), wait("soon")), (MAX_WAIT, DEFAULT_WAIT));
+        assert_eq!(retry_after(&HeaderMap::new()), DEFAULT_WAIT);
+    }
 
     #[test]
     fn a_token_is_sent_to_hosts_of_slack_only() {

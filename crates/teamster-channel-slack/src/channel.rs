@@ -31,7 +31,7 @@ impl Channel for SlackChannel {
             chat_interval: Duration::from_secs(1),
             channel_interval: Duration::from_millis(100),
             edit_interval: Duration::from_secs(3),
-            send_timeout: Duration::from_mins(1),
+            send_timeout: Duration::from_mins(5),
             ..Capabilities::default()
         }
     }

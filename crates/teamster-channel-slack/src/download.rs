@@ -17,6 +17,12 @@ const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(1);
 /// The number of attempts at a file. After the last one, the message is refused: it must not block all others of its chat.
 const MAX_ATTEMPTS: u32 = 3;
 
+/// The delay after a failed attempt.
+const DELAY: Duration = Duration::from_millis(300);
+
+/// The longest delay if the service limits downloads: the later messages of the chat wait as well.
+const MAX_DELAY: Duration = Duration::from_secs(30);
+
 /// The outcome of the downloads for a message.
 pub(crate) enum Files {
     Loaded(Vec<Attachment>),
@@ -55,7 +61,11 @@ impl Handler<'_> {
             match self.try_file(file, max).await {
                 Err(error) if !error.is_final() && attempt < MAX_ATTEMPTS && !self.stop.is_cancelled() => {
                     attempt += 1;
-                    self.pause(Duration::from_millis(300)).await;
+                    let delay = match error {
+                        CallError::Limited { retry_after, .. } => retry_after.min(MAX_DELAY),
+                        _ => DELAY,
+                    };
+                    self.pause(delay).await;
                 }
                 result => return result,
             }

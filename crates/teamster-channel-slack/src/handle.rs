@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use teamster_channel::{Author, ChatCommand, Edit, InboxError, Message, Receipt, render};
+use tokio::sync::SemaphorePermit;
 
 use crate::download::Files;
 use crate::envelope::Envelope;
-use crate::handler::{Handler, help};
+use crate::handler::{Handler, Reply, help};
 use crate::interact::Ack;
-use crate::mapping::{Context, Incoming, Location, Received, incoming};
+use crate::mapping::{Context, Incoming, IncomingFile, Location, Received, incoming};
 use crate::types::{Bot, Event, EventPayload};
 
 /// The delay after the first failed attempt at a message. It doubles with each further one.
@@ -33,7 +34,7 @@ impl<'a> Handler<'a> {
         let mut delay = FIRST_DELAY;
         loop {
             let handled = match envelope.r#type.as_str() {
-                "events_api" => self.event(&envelope.payload).await.map(|()| Ack::plain()),
+                "events_api" => self.event(&envelope.payload).await.map(|reply| self.acknowledged_then(reply)),
                 "interactive" => self.interaction(&envelope.payload).await,
                 "slash_commands" => Ok(self.slash_command(envelope).await),
                 _ => Ok(Ack::plain()),
@@ -50,21 +51,26 @@ impl<'a> Handler<'a> {
         }
     }
 
-    async fn event(&self, payload: &Value) -> Result<(), InboxError> {
+    /// The service waits for three seconds, and a reply may take longer.
+    fn acknowledged_then(&'a self, reply: Option<Reply>) -> Ack<'a> {
+        reply.map_or_else(Ack::plain, |reply| Ack::then(self.reply(reply)))
+    }
+
+    async fn event(&self, payload: &Value) -> Result<Option<Reply>, InboxError> {
         let event = match EventPayload::deserialize_from(payload) {
             Ok(EventPayload { event, .. }) => event,
             Err(error) => {
                 tracing::error!(%error, "an event of Slack cannot be read; it is skipped");
-                return Ok(());
+                return Ok(None);
             }
         };
         match self.incoming(&event) {
             Incoming::Message(received) => self.once(received, Kind::Message).await,
             Incoming::Command { name, argument, message } => self.once(message, Kind::Command(name, argument)).await,
             Incoming::Help(received) => self.once(received, Kind::Help).await,
-            Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await.map(|_| ()),
-            Incoming::Delete { id } => self.inbox.delete(&id).await,
-            Incoming::Nothing => Ok(()),
+            Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await.map(|_| None),
+            Incoming::Delete { id } => self.inbox.delete(&id).await.map(|()| None),
+            Incoming::Nothing => Ok(None),
         }
     }
 
@@ -76,34 +82,32 @@ impl<'a> Handler<'a> {
     }
 
     /// Handles a message, unless its other event was handled. The events of a chat are handled one after the other.
-    async fn once(&self, received: Received, kind: Kind) -> Result<(), InboxError> {
+    async fn once(&self, received: Received, kind: Kind) -> Result<Option<Reply>, InboxError> {
         let id = received.id.clone();
         let is_addressed = received.is_addressed;
         if self.handled().contains(&id) {
-            return Ok(());
+            return Ok(None);
         }
-        match kind {
+        let reply = match kind {
             Kind::Message => self.message(received).await?,
             Kind::Command(name, argument) => self.command(name, argument, received).await?,
             Kind::Help => {
                 let text = help(&received.author, &received.place.address.chat, self.channel.config().replies);
-                self.reply(&received.place.address, &text).await;
+                Some(Reply { address: received.place.address, text })
             }
-        }
+        };
         if is_addressed {
             self.handled().insert(id);
         }
-        Ok(())
+        Ok(reply)
     }
 
-    async fn message(&self, received: Received) -> Result<(), InboxError> {
+    async fn message(&self, received: Received) -> Result<Option<Reply>, InboxError> {
         let Received { id, author, is_bot, place, text, files, is_addressed } = received;
+        let _permit = self.download_permit(&files, is_addressed).await?;
         let attachments = match self.files(&files, is_addressed).await? {
             Files::Loaded(attachments) => attachments,
-            Files::Refused(reason) => {
-                self.reply(&place.address, &reason).await;
-                return Ok(());
-            }
+            Files::Refused(text) => return Ok(Some(Reply { address: place.address, text })),
         };
         let author = if is_addressed {
             self.people.author(self.channel.api(), &author, is_bot).await
@@ -113,40 +117,55 @@ impl<'a> Handler<'a> {
         };
         let address = place.address.clone();
         let message = Message { ids: vec![id], address, author, text, attachments, is_addressed };
-        match self.inbox.message(message).await? {
-            Receipt::Accepted { .. } | Receipt::Duplicate => self.joined(&place).await?,
-            Receipt::Refused(reason) => self.reply(&place.address, &render::escape(&reason)).await,
-            Receipt::Busy(reason) => {
-                let text = format!("{} Send the message again later.", render::escape(&reason));
-                self.reply(&place.address, &text).await;
+        let text = match self.inbox.message(message).await? {
+            Receipt::Accepted { .. } | Receipt::Duplicate => {
+                self.joined(&place).await?;
+                return Ok(None);
             }
-            Receipt::Ignored => {}
-        }
-        Ok(())
+            Receipt::Refused(reason) => render::escape(&reason),
+            Receipt::Busy(reason) => format!("{} Send the message again later.", render::escape(&reason)),
+            Receipt::Ignored => return Ok(None),
+        };
+        Ok(Some(Reply { address: place.address, text }))
     }
 
-    /// Remembers a thread in which the bot answers, before the message is acknowledged.
+    /// Waits until the files of a message may be downloaded and kept. `None`: there are none to download.
+    async fn download_permit(
+        &self,
+        files: &[IncomingFile],
+        is_addressed: bool,
+    ) -> Result<Option<SemaphorePermit<'_>>, InboxError> {
+        if files.is_empty() || !is_addressed {
+            return Ok(None);
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => Err(InboxError("the gateway stops".to_owned())),
+            permit = self.downloads.acquire() => Ok(permit.ok()),
+        }
+    }
+
+    /// Remembers a thread in which the bot answers, before the message is acknowledged. What is not stored is not remembered, so that
+    /// the next attempt at the message stores it.
     async fn joined(&self, place: &Location) -> Result<(), InboxError> {
         if place.is_direct || place.address.thread.is_empty() {
             return Ok(());
         }
-        let threads = {
-            let mut threads = self.channel.threads();
-            if !threads.add(&place.address.chat, &place.address.thread) {
-                return Ok(());
-            }
-            threads.to_value()
-        };
-        self.inbox.set_state(&state_key(&self.bot), threads).await
+        let _one_at_a_time = self.joining.lock().await;
+        let mut threads = self.channel.threads().clone();
+        if !threads.add(&place.address.chat, &place.address.thread) {
+            return Ok(());
+        }
+        self.inbox.set_state(&state_key(&self.bot), threads.to_value()).await?;
+        *self.channel.threads() = threads;
+        Ok(())
     }
 
-    async fn command(&self, name: &str, argument: String, received: Received) -> Result<(), InboxError> {
+    async fn command(&self, name: &str, argument: String, received: Received) -> Result<Option<Reply>, InboxError> {
         let address = received.place.address;
         let author = self.people.author(self.channel.api(), &received.author, received.is_bot).await;
         let command = ChatCommand { name: name.to_owned(), argument, author, address: address.clone() };
         let reply = self.inbox.command(command).await?;
-        self.reply(&address, &reply.text).await;
-        Ok(())
+        Ok(Some(Reply { address, text: reply.text }))
     }
 }
 

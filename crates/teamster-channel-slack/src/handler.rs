@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use teamster_channel::{Address, COMMANDS, Inbox, TextLimit, TextUnit, split};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Replies;
@@ -12,6 +13,9 @@ use crate::people::People;
 use crate::send::MAX_TEXT;
 use crate::service::SlackChannel;
 use crate::types::Bot;
+
+/// The number of messages whose files are downloaded and kept at the same time.
+const MAX_DOWNLOADS: usize = 4;
 
 /// Handles envelopes.
 pub(crate) struct Handler<'a> {
@@ -22,11 +26,30 @@ pub(crate) struct Handler<'a> {
     pub(crate) people: People,
     /// The messages that were handled. A mention arrives as two events.
     handled: Mutex<Recent>,
+    /// Held while the threads are stored: each stored state has all those before.
+    pub(crate) joining: tokio::sync::Mutex<()>,
+    pub(crate) downloads: Semaphore,
+}
+
+/// What the bot writes after it has acknowledged an event.
+pub(crate) struct Reply {
+    pub(crate) address: Address,
+    /// The text, in Markdown.
+    pub(crate) text: String,
 }
 
 impl<'a> Handler<'a> {
     pub(crate) fn new(channel: &'a SlackChannel, inbox: &'a dyn Inbox, bot: Bot, stop: CancellationToken) -> Self {
-        Self { channel, inbox, bot, stop, people: People::default(), handled: Mutex::default() }
+        Self {
+            channel,
+            inbox,
+            bot,
+            stop,
+            people: People::default(),
+            handled: Mutex::default(),
+            joining: tokio::sync::Mutex::default(),
+            downloads: Semaphore::new(MAX_DOWNLOADS),
+        }
     }
 
     /// Waits, or until the gateway stops.
@@ -42,10 +65,10 @@ impl<'a> Handler<'a> {
         self.handled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a reply in Markdown, directly: it is not stored, and it is not sent again.
-    pub(crate) async fn reply(&self, address: &Address, markdown: &str) {
-        for part in split(markdown, TextLimit { max: MAX_TEXT, unit: TextUnit::Chars }) {
-            if let Err(error) = self.channel.post(address, &part, None, None).await {
+    /// Writes a reply, directly: it is not stored, and it is not sent again.
+    pub(crate) async fn reply(&self, Reply { address, text }: Reply) {
+        for part in split(&text, TextLimit { max: MAX_TEXT, unit: TextUnit::Chars }) {
+            if let Err(error) = self.channel.post(&address, &part, None, None).await {
                 tracing::warn!(%error, "a reply in Slack was not sent");
                 return;
             }

@@ -59,7 +59,7 @@ impl<'a> Ack<'a> {
         Self { payload: Some(payload), then: None }
     }
 
-    fn then(work: impl Future<Output = ()> + Send + 'a) -> Self {
+    pub(crate) fn then(work: impl Future<Output = ()> + Send + 'a) -> Self {
         Self { payload: None, then: Some(Box::pin(work)) }
     }
 }
@@ -86,8 +86,7 @@ impl<'a> Handler<'a> {
         let token = action.value.clone().unwrap_or_default();
         let address = address_of(&interaction, self.channel.config().replies);
         if action.action_id.starts_with(TEXT_BUTTON) {
-            self.open_dialog(&interaction, token, &address).await;
-            return Ok(Ack::plain());
+            return Ok(Ack::then(async move { self.open_dialog(&interaction, token, &address).await }));
         }
         if !action.action_id.starts_with(BUTTON) {
             return Ok(Ack::plain());
@@ -100,12 +99,8 @@ impl<'a> Handler<'a> {
             PromptDecision::NotAllowed => NOT_ALLOWED,
             PromptDecision::Closed => CLOSED,
         };
-        Ok(Ack::then(async move {
-            self.show(&interaction, text).await;
-            if text == CLOSED {
-                self.remove_buttons(&interaction).await;
-            }
-        }))
+        // The buttons of a closed request disappear with the delivery of its decision. The message of the press may be older than it.
+        Ok(Ack::then(async move { self.show(&interaction, text).await }))
     }
 
     /// Opens the dialog of a button that takes a text. The service accepts it for three seconds after the press.
@@ -156,19 +151,6 @@ impl<'a> Handler<'a> {
         if let Err(error) = self.channel.api().respond(&interaction.response_url, &body).await {
             tracing::debug!(%error, "a press of a button in Slack got no answer");
         }
-    }
-
-    async fn remove_buttons(&self, interaction: &Interaction) {
-        let (Some(channel), Some(message)) = (&interaction.channel, &interaction.message) else { return };
-        let blocks: Vec<_> = message.blocks.iter().filter(|block| block["type"] != "actions").cloned().collect();
-        let parameters = vec![
-            ("channel", Cow::Borrowed(channel.id.as_str())),
-            ("ts", Cow::Borrowed(message.ts.as_str())),
-            ("text", Cow::Borrowed(message.text.as_str())),
-            ("blocks", json!(blocks).to_string().into()),
-        ];
-        // The next press has the same result.
-        _ = self.channel.api().call::<Value>("chat.update", &parameters, CALL_TIMEOUT).await;
     }
 
     /// Runs a slash command. The reply is for its sender only.

@@ -8,8 +8,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use crate::envelope::Envelope;
 use crate::socket::SocketId;
 
-/// The largest number of envelopes that wait. One more is not taken: the service sends it again.
+/// The largest number of envelopes that wait in chats with several of them. One more is not taken: the service sends it again.
 const MAX_WAITING: usize = 1_000;
+
+/// The largest number of envelopes of one chat that wait.
+const MAX_IN_LANE: usize = 200;
 
 /// The number of handled envelopes that are remembered.
 const MAX_RECENT: usize = 2_000;
@@ -57,7 +60,7 @@ impl Lanes {
             deliveries.push(delivery);
             return Arrival::Waits;
         }
-        if self.count >= MAX_WAITING {
+        if self.is_full(&envelope) {
             return Arrival::Full;
         }
         self.deliveries.insert(key, vec![delivery]);
@@ -71,6 +74,12 @@ impl Lanes {
         }
         self.waiting.insert(lane, VecDeque::new());
         Arrival::Start(envelope)
+    }
+
+    /// Returns whether an envelope is not taken. A chat that is stuck does not stop another one, in which none waits.
+    fn is_full(&self, envelope: &Envelope) -> bool {
+        let waiting = envelope.lane().and_then(|lane| self.waiting.get(lane)).map_or(0, VecDeque::len);
+        waiting >= MAX_IN_LANE || (waiting > 0 && self.count >= MAX_WAITING)
     }
 
     /// Returns the deliveries to acknowledge now. The envelope counts as handled from now on.
@@ -172,10 +181,18 @@ mod tests {
     fn what_waits_and_what_is_remembered_is_bounded() {
         let mut lanes = Lanes::default();
         let mut full = 0;
-        for number in 0..MAX_WAITING + 10 {
+        for number in 0..MAX_IN_LANE + 10 {
             full += usize::from(lanes.arrived(1, envelope("x", &number.to_string(), "C1")) == Arrival::Full);
         }
         assert_eq!(full, 9, "one is handled");
+        assert!(matches!(lanes.arrived(1, envelope("x", "other", "C0")), Arrival::Start(_)), "another chat goes on");
+        for number in MAX_IN_LANE + 10..MAX_WAITING * 2 {
+            let channel = format!("C{}", number % 10);
+            lanes.arrived(1, envelope("x", &number.to_string(), &channel));
+        }
+        assert_eq!(lanes.count, MAX_WAITING);
+        assert_eq!(lanes.arrived(1, envelope("x", "more", "C5")), Arrival::Full);
+        assert!(matches!(lanes.arrived(1, envelope("x", "idle", "C11")), Arrival::Start(_)));
         let mut recent = Recent::default();
         for number in 0..MAX_RECENT * 2 {
             recent.insert(number.to_string());

@@ -80,6 +80,8 @@ pub(crate) fn incoming(event: &Event, context: Context<'_>) -> Incoming {
         ("message" | "app_mention", None | Some("file_share" | "thread_broadcast" | "me_message" | "bot_message")) => {
             message(event, context)
         }
+        // The first message of a thread is replaced when it is deleted.
+        ("message", Some("message_changed")) if tombstone(event).is_some() => delete(event, context),
         ("message", Some("message_changed")) => edit(event, context),
         ("message", Some("message_deleted")) => delete(event, context),
         _ => Incoming::Nothing,
@@ -172,13 +174,21 @@ fn edit(event: &Event, context: Context<'_>) -> Incoming {
 }
 
 fn delete(event: &Event, context: Context<'_>) -> Incoming {
-    let Some(before) = event.previous_message.as_deref() else { return Incoming::Nothing };
-    let is_of_person =
-        before.user.as_deref().is_some_and(|user| user != context.bot.user_id) && before.bot_id.is_none();
-    if !is_of_person || before.ts.is_empty() {
-        return Incoming::Nothing;
-    }
-    Incoming::Delete { id: message_id(context.bot, &event.channel, &before.ts) }
+    let is_of_person = |message: &Event| {
+        message.user.as_deref().is_some_and(|user| user != context.bot.user_id) && message.bot_id.is_none()
+    };
+    let ts = match event.previous_message.as_deref() {
+        Some(before) => is_of_person(before).then_some(before.ts.as_str()),
+        // Its author is not known; the id of a message that was not accepted has no effect.
+        None => tombstone(event).map(|message| message.ts.as_str()),
+    };
+    let Some(ts) = ts.filter(|ts| !ts.is_empty()) else { return Incoming::Nothing };
+    Incoming::Delete { id: message_id(context.bot, &event.channel, ts) }
+}
+
+/// Returns what replaces the first message of a thread after its deletion.
+fn tombstone(event: &Event) -> Option<&Event> {
+    event.message.as_deref().filter(|message| message.subtype.as_deref() == Some("tombstone"))
 }
 
 /// Returns whether messages of this kind of conversation are used at all.

@@ -17,9 +17,12 @@ use crate::types::{Posted, UploadUrl};
 /// 13,200 characters in all (`msg_blocks_too_long`).
 pub(crate) const MAX_TEXT: usize = 3_000;
 
-/// The time limit of a send. It is shorter than [`Capabilities::send_timeout`](teamster_channel::Capabilities), so that the
-/// outcome is known.
+/// The time limit of a call that sends. All calls of a part take less time than
+/// [`Capabilities::send_timeout`](teamster_channel::Capabilities), so that the outcome is known.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(50);
+
+/// The time limit of the bytes of a file. There is a call before and one after it.
+const UPLOAD_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The type of the metadata of a message. Metadata are not shown, and are in the history.
 pub(crate) const METADATA: &str = "teamster_delivery";
@@ -53,7 +56,12 @@ impl SlackChannel {
             (Operation::Edit(_), Content::File(_)) => Err(gone()),
             (Operation::Edit(ts), content) => {
                 let shown = shown(&outgoing.shown_text());
-                let parameters = vec![("channel", Cow::Borrowed(channel.as_str())), ("ts", Cow::Borrowed(ts.as_str()))];
+                let parameters = vec![
+                    ("channel", Cow::Borrowed(channel.as_str())),
+                    ("ts", Cow::Borrowed(ts.as_str())),
+                    // The default of this method is another one than that of a new message, and makes mentions of names.
+                    ("parse", Cow::Borrowed("none")),
+                ];
                 self.call_with_text::<Value>("chat.update", parameters, &shown, buttons(content)).await?;
                 Ok(Some(ts.clone()))
             }
@@ -130,7 +138,7 @@ impl SlackChannel {
             |error: CallError| if error.is_uncertain() { CallError::NotSent(error.to_string()) } else { error };
         let target: UploadUrl =
             self.api().call("files.getUploadURLExternal", &parameters, SEND_TIMEOUT).await.map_err(unshown)?;
-        self.api().upload(&target.upload_url, outgoing.bytes.to_vec(), SEND_TIMEOUT).await.map_err(unshown)?;
+        self.api().upload(&target.upload_url, outgoing.bytes.to_vec(), UPLOAD_TIMEOUT).await.map_err(unshown)?;
         let files = json!([{"id": target.file_id, "title": file.name}]);
         let Address { chat, thread } = &outgoing.address;
         let mut parameters: Parameters<'_> =

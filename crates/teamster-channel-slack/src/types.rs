@@ -157,10 +157,6 @@ pub(crate) struct PressedMessage {
     #[serde(default)]
     pub(crate) ts: String,
     pub(crate) thread_ts: Option<String>,
-    #[serde(default)]
-    pub(crate) text: String,
-    #[serde(default)]
-    pub(crate) blocks: Vec<Value>,
 }
 
 #[derive(Clone, Default, Deserialize)]

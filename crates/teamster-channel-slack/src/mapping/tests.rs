@@ -136,6 +136,20 @@ fn the_deletion_of_a_message_of_a_person_is_one_and_that_of_the_bot_is_not() {
 }
 
 #[test]
+fn the_first_message_of_a_thread_is_deleted_when_a_tombstone_replaces_it() {
+    let tombstone = json!({"subtype": "tombstone", "user": "USLACKBOT", "text": "deleted", "ts": "6.0"});
+    let change = |more: Value| {
+        let mut event = message("", json!({"subtype": "message_changed", "message": tombstone}));
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        mapped(event)
+    };
+    let deleted = Incoming::Delete { id: "T1:C1:6.0".to_owned() };
+    assert_eq!(change(json!({"previous_message": {"user": "U1", "text": "x", "ts": "6.0"}})), deleted);
+    assert_eq!(change(json!({})), deleted);
+    assert_eq!(change(json!({"previous_message": {"user": "UBOT", "ts": "6.0"}})), Incoming::Nothing);
+}
+
+#[test]
 fn other_kinds_of_messages_are_nothing() {
     for subtype in ["channel_join", "channel_topic", "assistant_app_thread", "unknown"] {
         assert_eq!(mapped(message("<@UBOT> x", json!({"subtype": subtype}))), Incoming::Nothing);
@@ -168,6 +182,7 @@ fn arbitrary_json() -> impl Strategy<Value = Value> {
             "app_mention",
             "message_changed",
             "message_deleted",
+            "tombstone",
             "C1",
             "D1",
             "<@UBOT>",

@@ -1,7 +1,7 @@
 //! The inbox decides who may press a button, and the person who presses it learns what happened.
 
 use teamster_channel::{Address, Channel as _, Content, Operation, Outgoing, SendOutcome};
-use teamster_testkit::slack::{Person, Post};
+use teamster_testkit::slack::{Fault, Person, Post};
 
 use crate::world::{CHANNEL, World, ada, direct, meet, outgoing, prompt};
 
@@ -41,7 +41,7 @@ async fn a_button_of_a_stranger_is_refused_and_the_request_stays_open() {
 }
 
 #[tokio::test]
-async fn a_button_of_a_closed_request_is_removed() {
+async fn a_press_on_a_closed_request_is_answered_and_keeps_its_recorded_decision() {
     let world = World::new().await;
     meet(&world);
     let receiving = world.receive();
@@ -49,13 +49,30 @@ async fn a_button_of_a_closed_request_is_removed() {
     let chat = ada().direct();
     world.server.press(&chat, &ts, "Deny", &ada());
     world.inbox.until("the answer", |contents| contents.open.is_empty()).await;
-    let press = world.server.press(&chat, &ts, "Allow", &ada());
+    let late = world.server.press(&chat, &ts, "Allow", &ada());
+    let closed = Content::PromptClosed { id: "p".to_owned(), text: "Denied.".to_owned(), outcome: "deny".to_owned() };
+    assert!(matches!(world.channel.send(&outgoing(Operation::Edit(ts.clone()), closed)).await, SendOutcome::Sent(_)));
     let is_shown = |all: Vec<serde_json::Value>| all.iter().any(|one| one["text"] == "This request is closed.");
-    world.until("an answer", |server| server.responses(&press).is_some_and(is_shown)).await;
-    let has_none = |message: &serde_json::Value| !message["blocks"].to_string().contains("actions");
-    world.until("the buttons are removed", |server| server.messages(&chat).iter().all(has_none)).await;
-    assert_eq!(world.shown(&chat, "May I?").await["ts"], ts, "its text stays");
+    world.until("an answer", |server| server.responses(&late).is_some_and(is_shown)).await;
+    // A stop waits for what follows a press.
     receiving.stop().await;
+    let shown = world.shown(&chat, "Denied.").await;
+    assert_eq!(shown["ts"], ts);
+    assert!(!shown["blocks"].to_string().contains("actions"), "{shown}");
+    assert_eq!(world.server.calls().iter().filter(|call| call.method == "chat.update").count(), 1);
+}
+
+#[tokio::test]
+async fn a_press_is_acknowledged_before_its_dialog_is_open() {
+    let world = World::new().await;
+    meet(&world);
+    let receiving = world.receive();
+    let ts = ask(&world, direct()).await;
+    // The call is longer than the test waits.
+    world.server.fail("views.open", &Fault::Hang, 1);
+    let press = world.server.press(&ada().direct(), &ts, "Answer", &ada());
+    assert!(world.response(&press).await.is_empty());
+    receiving.crash().await;
 }
 
 #[tokio::test]

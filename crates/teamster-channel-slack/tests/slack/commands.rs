@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use teamster_channel_slack::Replies;
-use teamster_testkit::slack::Post;
+use teamster_testkit::slack::{Fault, Post};
 
 use crate::world::{CHANNEL, World, ada, mention};
 
@@ -68,6 +68,21 @@ async fn a_command_in_a_thread_runs_once_and_is_answered_there() {
     assert_eq!(commands.len(), 1);
     assert_eq!(commands[0].address.thread, first);
     receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_is_acknowledged_before_its_reply_is_written() {
+    let world = World::new().await;
+    let receiving = world.receive();
+    // The call is longer than the test waits.
+    world.server.fail("chat.postMessage", &Fault::Hang, 1);
+    world.server.write(Post::to(CHANNEL, &ada(), &mention("/status")));
+    world.inbox.until("the command", |contents| contents.commands.len() == 1).await;
+    world.acknowledged().await;
+    world.server.repeat_events();
+    world.acknowledged().await;
+    assert_eq!(world.inbox.with(|contents| contents.commands.len()), 1);
+    receiving.crash().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Files in both directions, within the limits.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use teamster_channel::{Address, Channel as _, Content, File, Operation, Outgoing, SendError, SendOutcome};
 use teamster_testkit::slack::{Fault, Post};
@@ -57,6 +60,45 @@ async fn the_token_is_not_sent_to_another_host() {
     let reply = world.shown(&ada().direct(), "cannot be downloaded").await;
     assert!(reply["text"].as_str().unwrap().contains("not one of Slack"), "{reply}");
     assert!(reply["text"].as_str().unwrap().contains("a_b.txt"), "{reply}");
+    receiving.stop().await;
+}
+
+/// Answers one request after the other with these heads and the body "x". Returns its URL.
+fn answering(heads: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for head in heads {
+            let (mut stream, _) = listener.accept().unwrap();
+            _ = stream.read(&mut [0; 4_096]);
+            let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_download_waits_as_long_as_the_service_wants_and_follows_redirects() {
+    const FOUND: &str = "302 Found\r\nlocation: /next";
+    let world = World::new().await;
+    let receiving = world.receive();
+    let url = answering(&["429 Too Many Requests\r\nretry-after: 1", FOUND, FOUND, FOUND, "200 OK"]);
+    let started = Instant::now();
+    world.server.write(Post::direct(&ada(), "one").file("a.txt", "x").with_file(|file| file.foreign_url = Some(url)));
+    assert_eq!(world.messages(1).await[0].attachments[0].bytes, b"x");
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_is_not_followed() {
+    let world = World::new().await;
+    let receiving = world.receive();
+    let url = answering(&["302 Found\r\nlocation: https://evil.example/x"; 3]);
+    world.server.write(Post::direct(&ada(), "").file("a.txt", "x").with_file(|file| file.foreign_url = Some(url)));
+    let reply = world.shown(&ada().direct(), "cannot be downloaded").await;
+    assert!(reply["text"].as_str().unwrap().contains("not one of Slack"), "{reply}");
     receiving.stop().await;
 }
 

@@ -67,6 +67,7 @@ async fn an_edit_replaces_the_text_and_the_same_edit_counts_as_sent() {
     for _ in 0..2 {
         let edited = sent(&world, &outgoing(Operation::Edit(id.clone()), answer("*done*"))).await;
         assert_eq!(edited, id);
+        assert_eq!(world.server.calls().pop().unwrap().parameters["parse"], "none", "no name becomes a mention");
     }
     assert_eq!(world.shown(&ada().direct(), "done").await["ts"], id);
     assert_eq!(world.server.messages(&ada().direct()).len(), 2);
