@@ -352,3 +352,21 @@ fn fatal(code: Option<u16>) -> ChannelError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{DiscordConfig, Token};
+
+    #[tokio::test]
+    async fn a_stop_while_the_queue_is_full_ends_before_the_event() {
+        let channel = DiscordChannel::new(DiscordConfig::new(Token::new("a.b.c").unwrap())).unwrap();
+        let (items, _queue) = mpsc::channel(1);
+        items.try_send(Item { event: Event::Nothing, session: None }).ok().unwrap();
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let connection = Connection::new(&channel, stop, None, items);
+        let event = r#"{"t": "MESSAGE_CREATE", "d": {"id": "1"}}"#;
+        assert!(matches!(connection.dispatch(None, event).await, Err(End::Stopped)));
+    }
+}
