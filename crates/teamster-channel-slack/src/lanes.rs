@@ -185,7 +185,10 @@ mod tests {
             full += usize::from(lanes.arrived(1, envelope("x", &number.to_string(), "C1")) == Arrival::Full);
         }
         assert_eq!(full, 9, "one is handled");
-        assert!(matches!(lanes.arrived(1, envelope("x", "other", "C0")), Arrival::Start(_)), "another chat goes on");
+        assert!(
+            matches!(lanes.arrived(1, envelope("x", "other", "C0")), Arrival::Start(_)),
+            "another chat is not stuck"
+        );
         for number in MAX_IN_LANE + 10..MAX_WAITING * 2 {
             let channel = format!("C{}", number % 10);
             lanes.arrived(1, envelope("x", &number.to_string(), &channel));

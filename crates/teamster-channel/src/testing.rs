@@ -37,6 +37,8 @@ pub struct Contents {
     accepted: BTreeSet<String>,
     /// The number of calls that fail.
     pub failures: u32,
+    /// The number of states that are not stored.
+    pub state_failures: u32,
     /// Whether each accept ends like a crash: it is durable, and never returns.
     pub hangs_after_accept: bool,
     /// The receipt of each new message.
@@ -159,7 +161,13 @@ impl Inbox for MemoryInbox {
     }
 
     async fn set_state(&self, key: &str, state: Value) -> Result<(), InboxError> {
-        self.with(|contents| contents.states.insert(key.to_owned(), state));
-        Ok(())
+        self.with(|contents| {
+            if let Some(left) = contents.state_failures.checked_sub(1) {
+                contents.state_failures = left;
+                return Err(InboxError("the store is busy".to_owned()));
+            }
+            contents.states.insert(key.to_owned(), state);
+            Ok(())
+        })
     }
 }

@@ -252,3 +252,15 @@ async fn an_event_or_an_envelope_of_an_unknown_form_blocks_nothing() {
     world.acknowledged().await;
     receiving.stop().await;
 }
+
+#[tokio::test]
+async fn a_thread_that_was_not_stored_is_stored_by_the_next_attempt() {
+    let world = World::new().await;
+    world.inbox.with(|contents| contents.state_failures = 1);
+    let receiving = world.receive();
+    let ts = world.server.write(Post::to(CHANNEL, &ada(), &mention("hello")));
+    world.acknowledged().await;
+    let states = world.inbox.with(|contents| contents.states.clone());
+    assert!(states.values().any(|threads| *threads == json!([format!("{CHANNEL}:{ts}")])), "{states:?}");
+    receiving.stop().await;
+}
