@@ -51,7 +51,7 @@ impl Default for StartLimit {
     }
 }
 
-/// A server of which the bot is a member.
+/// A server that has the bot as a member.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Guild {

@@ -1,4 +1,4 @@
-//! The parameters of a call: from the query, a form or JSON, all of which web APIs accept.
+//! The parameters of a call: from the query, a form or JSON: web APIs accept each of them.
 
 use std::collections::BTreeMap;
 

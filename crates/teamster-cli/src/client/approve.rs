@@ -192,7 +192,7 @@ fn summary(request: &Request) -> Printable {
     printable!("{}\n  {}", head, what.wrapped(width_of_stdout().saturating_sub(2), 2))
 }
 
-/// Returns the id of a request of which the start is typed.
+/// Returns the id of the request that starts with the typed text.
 async fn whole_id(typed: &str, connection: &Connection) -> Result<String, ClientError> {
     if let Ok(id) = typed.parse::<Uuid>() {
         return Ok(id.to_string());

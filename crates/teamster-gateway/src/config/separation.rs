@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn roots_and_directories_of_rules_are_checked_too() {
-        let mut config = config(Path::new("/work"), Path::new("/var/lib/teamster/data"));
+        let mut config = config(Path::new("/srv"), Path::new("/var/lib/teamster/data"));
         config.roots = vec!["/srv".into(), "/var/lib".into()];
         config.rules = vec![Rule { directory: Some("/var/lib/teamster/data/files".into()), ..Rule::default() }];
         assert_eq!(keys(&config, None), ["roots.1", "rules.0.directory"]);
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn secrets_and_the_store_cannot_be_below_a_working_directory() {
-        let mut config = config(Path::new("/work"), Path::new("/var/lib/teamster/data"));
-        config.tls = Some(Tls { certificate: "/work/cert.pem".into(), key: "/work/key.pem".into() });
-        config.hooks = vec![crate::hooks::HookConfig { secret_file: Some("/work/hook".into()), ..Default::default() }];
-        assert_eq!(keys(&config, Some(Path::new("/work/store.db"))), ["tls.key", "hooks.0.secret_file", "store"]);
+        let mut config = config(Path::new("/srv"), Path::new("/var/lib/teamster/data"));
+        config.tls = Some(Tls { certificate: "/srv/cert.pem".into(), key: "/srv/key.pem".into() });
+        config.hooks = vec![crate::hooks::HookConfig { secret_file: Some("/srv/hook".into()), ..Default::default() }];
+        assert_eq!(keys(&config, Some(Path::new("/srv/store.db"))), ["tls.key", "hooks.0.secret_file", "store"]);
         assert_eq!(keys(&config, Some(Path::new("/var/lib/teamster/data/gateway.db"))).len(), 2);
     }
 }

@@ -8,7 +8,7 @@ const MODES: [PermissionMode; 4] =
 fn config(permission: PermissionMode, rules: Vec<Rule>) -> Config {
     let mut config = Config { rules, ..Config::default() };
     config.turn.permission = permission;
-    config.turn.directory = "/work".into();
+    config.turn.directory = "/srv".into();
     config.turn.model = Some("default".to_owned());
     config
 }
@@ -104,16 +104,16 @@ fn rules_of_tools_belong_to_their_agent_and_no_change_of_the_agent_permits_more(
 
 #[test]
 fn a_conversation_cannot_leave_the_directory_of_its_rule() {
-    let ruled = vec![Rule { directory: Some("/work/team".into()), ..Rule::default() }];
+    let ruled = vec![Rule { directory: Some("/srv/team".into()), ..Rule::default() }];
     for (origin, rules, selected, expected) in [
-        (DISCORD, &ruled, "/work/team/a", "/work/team/a"),
-        (DISCORD, &ruled, "/work/team", "/work/team"),
-        (DISCORD, &ruled, "/work", "/work/team"),
-        (DISCORD, &ruled, "/work/teams", "/work/team"),
-        (DISCORD, &ruled, "/work/team/../x", "/work/team"),
-        (HTTP, &ruled, "/other", "/work/team"),
-        (DISCORD, &Vec::new(), "/other", "/work"),
-        (DISCORD, &Vec::new(), "/work/a", "/work/a"),
+        (DISCORD, &ruled, "/srv/team/a", "/srv/team/a"),
+        (DISCORD, &ruled, "/srv/team", "/srv/team"),
+        (DISCORD, &ruled, "/srv", "/srv/team"),
+        (DISCORD, &ruled, "/srv/teams", "/srv/team"),
+        (DISCORD, &ruled, "/srv/team/../x", "/srv/team"),
+        (HTTP, &ruled, "/other", "/srv/team"),
+        (DISCORD, &Vec::new(), "/other", "/srv"),
+        (DISCORD, &Vec::new(), "/srv/a", "/srv/a"),
         (HTTP, &Vec::new(), "/other", "/other"),
     ] {
         let config = config(PermissionMode::Ask, rules.clone());
@@ -196,7 +196,7 @@ fn a_session_is_used_for_equal_settings_only() {
         |turn| turn.model = None,
         |turn| turn.permission = PermissionMode::Full,
         |turn| turn.allow_tools = vec!["Bash".to_owned()],
-        |turn| turn.directory = "/work/a".into(),
+        |turn| turn.directory = "/srv/a".into(),
         |turn| turn.instructions = vec!["Be brief.".to_owned()],
         |turn| turn.approvers = vec!["http:bob".to_owned()],
         |turn| turn.daily_budget = Some(("author:http:ada".to_owned(), 1.0)),
@@ -237,10 +237,10 @@ proptest! {
 
     #[test]
     fn a_chat_stays_below_its_directory(parts in proptest::collection::vec("[a-c]|\\.\\.|team|work", 0..6)) {
-        let rules = vec![Rule { directory: Some("/work/team".into()), ..Rule::default() }];
+        let rules = vec![Rule { directory: Some("/srv/team".into()), ..Rule::default() }];
         let selected = format!("/{}", parts.join("/"));
         let turn = resolve(&config(PermissionMode::Ask, rules), None, &settings(None, Some(&selected)), DISCORD).unwrap();
-        prop_assert!(turn.directory.starts_with("/work/team"));
+        prop_assert!(turn.directory.starts_with("/srv/team"));
         prop_assert!(!turn.directory.components().any(|part| part == Component::ParentDir));
     }
 }
