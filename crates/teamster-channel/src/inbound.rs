@@ -148,7 +148,7 @@ pub trait Inbox: Send + Sync {
     /// Returns whether rules permit that an author writes at an address.
     ///
     /// Ask it before a download or a refusal: a stranger gets neither. [`Inbox::message`] checks it again. An inbox without rules
-    /// admits all callers.
+    /// admits each author.
     fn is_admitted(&self, _address: &Address, _author: &Author) -> bool {
         true
     }
