@@ -21,6 +21,8 @@ fn main() {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let programs =
         Programs { teamster: args.next().expect("the program teamster"), fake_cli: args.next().expect("the fake CLI") };
+    // The client of HTTP needs it, although no call here uses TLS.
+    rustls::crypto::ring::default_provider().install_default().expect("no other one is installed");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         println!("| figure | measured |\n| --- | --: |");
