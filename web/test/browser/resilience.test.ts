@@ -49,7 +49,10 @@ describe('a gateway that is killed', () => {
 
   it('loses no message that was typed meanwhile: it is sent once when the gateway is back', async () => {
     const id = await gateway.conversation('echo');
+    await gateway.ask(id, 'a message before');
     await tab.conversation(id);
+    // The page has loaded the conversation.
+    await tab.sees('You said: a message before');
     await gateway.kill();
     await tab.write('typed while it was down');
     await tab.page.locator('.send-problem', { hasText: 'Not sent yet' }).waitFor();
