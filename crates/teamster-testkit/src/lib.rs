@@ -40,22 +40,22 @@
 //! dropped.
 
 pub mod check;
-#[cfg(feature = "servers")]
+#[cfg(feature = "chat")]
 pub mod discord;
 pub mod fake;
 #[cfg(feature = "servers")]
 pub mod mcp_fixture;
 #[cfg(feature = "otlp")]
 pub mod otlp;
-#[cfg(feature = "servers")]
+#[cfg(feature = "chat")]
 mod params;
 #[cfg(feature = "servers")]
 pub mod provider;
 #[cfg(feature = "servers")]
 mod server;
-#[cfg(feature = "servers")]
+#[cfg(feature = "chat")]
 pub mod slack;
 #[cfg(feature = "suite")]
 pub mod suite;
-#[cfg(feature = "servers")]
+#[cfg(feature = "chat")]
 pub mod telegram;
