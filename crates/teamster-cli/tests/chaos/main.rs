@@ -1,6 +1,7 @@
-//! The gateway under SIGKILLs: clients send messages by HTTP and by signed webhooks while the process is killed again and again.
-//! A checker that sees only the API and the receiver of the webhook verifies that each message was answered exactly once and in
-//! order, that no log and no stream has a gap, and that no permission was granted which no client gave.
+//! The gateway under SIGKILLs: programs send messages by HTTP and by signed webhooks, and people write in Telegram, Discord and
+//! Slack, while the process is killed repeatedly. A checker reads the API, the webhook's receiver and the chats. It verifies that
+//! each message was answered exactly once and in order, that no log and no stream has a gap, and that no permission was granted
+//! which no client gave.
 //!
 //! The variable `TEAMSTER_CHAOS` sets the size: `messages=2000,conversations=100,kills=50,rounds=3`. `point=NAME` selects one
 //! failpoint.
@@ -192,7 +193,7 @@ async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
     println!("{} messages in {:.0?}: {summary}", sent.len(), began.elapsed());
 }
 
-/// The chat services permit few messages a second, so this test has fewer of them.
+/// The chat services permit few messages a second, so this test sends about half of `messages`.
 #[cfg(all(feature = "discord", feature = "slack", feature = "telegram"))]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_message_in_a_chat_service_is_answered_once_however_often_the_gateway_is_killed() {

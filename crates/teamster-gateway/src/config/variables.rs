@@ -44,7 +44,7 @@ const COMMON: [&str; 24] = [
 ];
 
 impl Config {
-    /// Returns the variables with secrets of the gateway, its hooks and its webhooks. The environment of the runtime that starts
+    /// Returns the variables with secrets of the gateway, its channels and its hooks. The environment of the runtime that starts
     /// the agents must not have them.
     ///
     /// A variable of a hook that is a key of an agent is not among them: the agent needs it as well.
