@@ -72,10 +72,15 @@ pub enum StoreError {
         /// The oldest event that can be read.
         oldest: Seq,
     },
-    /// Retention has deleted events of the feed that the reader does not have.
-    #[error("events after this position are deleted; to continue without them, read after {}", resume.as_str())]
+    /// Retention has deleted events of the feed that the reader does not have, or the position is after the end, because an older
+    /// copy of the store was restored.
+    #[error(
+        "the log does not continue at this position: events are deleted, or an older copy of the store was restored; to \
+         continue, read after {}",
+        resume.as_str()
+    )]
     FeedPruned {
-        /// The same position, with which the reader accepts the gap.
+        /// The position with which the reader accepts the gap.
         resume: FeedCursor,
     },
     /// The operation is not possible while a turn of the conversation runs.

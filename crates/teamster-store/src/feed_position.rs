@@ -14,12 +14,18 @@ pub(crate) struct FeedPosition {
 }
 
 impl FeedPosition {
-    /// Reads a cursor. At the start, the reader is not missing any event.
-    pub(crate) fn read(cursor: Option<&FeedCursor>, pruned: u64) -> Result<Self> {
+    /// Reads a cursor of a feed in which events up to `pruned` may be deleted, and of which `last` is the number of the last
+    /// event. At the start, the reader is not missing any event.
+    ///
+    /// A cursor after the end is from before a restore of an older copy: the reader has events that are not in the log.
+    pub(crate) fn read(cursor: Option<&FeedCursor>, pruned: u64, last: u64) -> Result<Self> {
         let Some(cursor) = cursor else { return Ok(Self { after: 0, known_gap: pruned }) };
         let (after, known_gap) = cursor.as_str().split_once('.').unwrap_or((cursor.as_str(), "0"));
         let position = after.parse().ok().zip(known_gap.parse().ok());
         let (after, known_gap) = position.ok_or(StoreError::Invalid { reason: "the cursor is not one of the feed" })?;
+        if after > last {
+            return Err(StoreError::FeedPruned { resume: Self { after: last, known_gap: pruned }.cursor() });
+        }
         if after < pruned && known_gap < pruned {
             return Err(StoreError::FeedPruned { resume: Self { after, known_gap: pruned }.cursor() });
         }

@@ -15,28 +15,51 @@ pub(super) type Announcement = Arc<[Arc<Event>]>;
 /// The number of announcements that wait for a subscriber. A slower subscriber reads the store.
 const BACKLOG: usize = 64;
 
+/// The number of conversations with a sender below which none is removed by a subscription.
+const FEW: usize = 64;
+
 /// The subscribers of this process.
 #[derive(Debug)]
 pub(super) struct Hub {
-    conversations: Mutex<HashMap<ConversationId, broadcast::Sender<Announcement>>>,
+    conversations: Mutex<Senders>,
     /// Counts all announcements, for the feed.
     all: watch::Sender<u64>,
 }
 
+/// The sender of each conversation.
+#[derive(Debug)]
+struct Senders {
+    by_conversation: HashMap<ConversationId, broadcast::Sender<Announcement>>,
+    /// The number of conversations at which those without a subscriber are removed.
+    full_at: usize,
+}
+
+impl Senders {
+    /// Subscribes to a conversation. A conversation in which nothing happens any more is removed here.
+    fn subscribe(&mut self, conversation: ConversationId) -> broadcast::Receiver<Announcement> {
+        if self.by_conversation.len() >= self.full_at {
+            self.by_conversation.retain(|_, sender| sender.receiver_count() > 0);
+            self.full_at = self.by_conversation.len().saturating_mul(2).max(FEW);
+        }
+        self.by_conversation.entry(conversation).or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe()
+    }
+}
+
 impl Hub {
     pub(super) fn new() -> Self {
-        Self { conversations: Mutex::default(), all: watch::Sender::new(0) }
+        let senders = Senders { by_conversation: HashMap::new(), full_at: FEW };
+        Self { conversations: Mutex::new(senders), all: watch::Sender::new(0) }
     }
 
     /// Announces events that are in the log now.
     pub(super) fn announce(&self, conversation: ConversationId, events: Vec<Arc<Event>>) {
-        let mut conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = conversations.get(&conversation)
+        let mut senders = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = senders.by_conversation.get(&conversation)
             && sender.send(events.into()).is_err()
         {
-            conversations.remove(&conversation);
+            senders.by_conversation.remove(&conversation);
         }
-        drop(conversations);
+        drop(senders);
         self.all.send_modify(|count| *count = count.wrapping_add(1));
     }
 
@@ -58,12 +81,31 @@ impl Hub {
 
     /// Subscribes to a conversation. Subscribe before reading the log.
     pub(super) fn subscribe(&self, conversation: ConversationId) -> broadcast::Receiver<Announcement> {
-        let mut conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
-        conversations.entry(conversation).or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe()
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner).subscribe(conversation)
     }
 
     /// Subscribes to all conversations.
     pub(super) fn subscribe_to_all(&self) -> watch::Receiver<u64> {
         self.all.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn conversations_without_a_subscriber_take_no_memory() {
+        let hub = Hub::new();
+        let id = |number: u128| ConversationId::new(Uuid::from_u128(number));
+        let mut read = hub.subscribe(id(0));
+        for number in 1..10_000 {
+            drop(hub.subscribe(id(number)));
+        }
+        assert!(hub.conversations.lock().unwrap().by_conversation.len() <= 2 * FEW);
+        hub.announce_growth(id(0));
+        assert!(read.try_recv().is_ok(), "a subscriber stays");
     }
 }

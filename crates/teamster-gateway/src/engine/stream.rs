@@ -28,7 +28,11 @@ pub enum StreamError {
         oldest: Seq,
     },
     /// Retention has deleted events of the feed that the subscriber does not have.
-    #[error("events after this position are deleted; to continue without them, continue after {}", resume.as_str())]
+    #[error(
+        "the log does not continue at this position: events are deleted, or an older copy of the store was restored; to \
+         continue, read after {}",
+        resume.as_str()
+    )]
     FeedPruned {
         /// The position with which the subscriber accepts the gap.
         resume: FeedCursor,

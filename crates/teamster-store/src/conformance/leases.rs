@@ -16,6 +16,7 @@ suite![
     the_conversation_that_has_waited_longest_is_claimed_first,
     a_busy_conversation_does_not_starve_others,
     an_author_with_many_running_turns_waits_behind_others_and_for_nothing_else,
+    an_author_whose_turns_wait_for_a_person_leaves_places_for_others,
     a_worker_and_a_chat_have_limits,
     a_turn_that_waits_for_a_person_does_not_block_its_chat,
     a_clock_that_is_set_back_delays_no_turn,
@@ -82,6 +83,27 @@ async fn an_author_with_many_running_turns_waits_behind_others_and_for_nothing_e
         assert_eq!(world.claim("w").await.turn.message.author, "flood");
     }
     assert!(world.try_claim("w").await.is_none());
+}
+
+async fn an_author_whose_turns_wait_for_a_person_leaves_places_for_others(world: &mut World) {
+    let request = || ClaimRequest { max_running: 8, ..World::request("w") };
+    for number in 0..8 {
+        let message = NewMessage { author: "flood".to_owned(), ..world.message(&format!("flood {number}")) };
+        world.accept(message).await;
+    }
+    for _ in 0..6 {
+        let claim = world.store().claim(request(), world.now()).await.unwrap().unwrap();
+        let permission = NewPermission {
+            id: crate::ids::PermissionId::new(world.id()),
+            body: crate::ids::Json::empty(),
+            deadline: world.now().after(Duration::from_hours(1)),
+        };
+        let requested = world.store().request_permission(claim.lease, permission, Effects::default(), world.now());
+        requested.await.unwrap();
+    }
+    assert_eq!(world.store().claim(request(), world.now()).await.unwrap(), None);
+    let other = world.accept_in("other").await.turn;
+    assert_eq!(world.store().claim(request(), world.now()).await.unwrap().unwrap().turn.id, other);
 }
 
 async fn a_worker_and_a_chat_have_limits(world: &mut World) {

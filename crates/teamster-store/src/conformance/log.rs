@@ -205,6 +205,9 @@ async fn a_reader_of_the_feed_that_is_behind_retention_gets_an_error_and_can_acc
     assert_eq!(feed(world, Some(cursor), 10).await.0, [(b, 1)]);
     assert_eq!(feed(world, None, 10).await.0, [(a, 5), (b, 1)]);
     assert_eq!(feed(world, Some(end), 10).await.0, []);
+    let restored = world.store().feed(Some(FeedCursor::new("1000000")), 10).await;
+    let Err(StoreError::FeedPruned { resume }) = restored else { panic!("{restored:?}") };
+    assert_eq!(feed(world, Some(resume), 10).await.0, [], "it is the end");
     let unreadable = world.store().feed(Some(FeedCursor::new("1.x")), 1).await;
     assert!(matches!(unreadable, Err(StoreError::Invalid { .. })), "{unreadable:?}");
 }

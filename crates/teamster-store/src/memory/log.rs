@@ -72,7 +72,7 @@ impl LogStore for MemoryStore {
     async fn feed(&self, after: Option<FeedCursor>, limit: u32) -> Result<FeedPage> {
         self.with(|state| {
             let limit = check_limit(limit)?;
-            let position = FeedPosition::read(after.as_ref(), state.pruned_position)?;
+            let position = FeedPosition::read(after.as_ref(), state.pruned_position, state.last_position)?;
             let mut last = position.after;
             let mut events = Vec::new();
             for (number, (conversation, seq)) in state.feed.range(last.saturating_add(1)..).take(limit) {

@@ -21,7 +21,8 @@ impl WorkStore for MemoryStore {
     async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>> {
         self.with(|state| {
             let own = state.held(now).filter(|(_, held)| held.worker == request.worker).count();
-            if own >= usize::try_from(request.max_running).unwrap_or(usize::MAX) {
+            let is_at = |limit: u32| own >= usize::try_from(limit).unwrap_or(usize::MAX);
+            if is_at(request.max_running) {
                 return Ok(None);
             }
             let mut ready: Vec<_> = (state.conversations.iter())
@@ -33,7 +34,8 @@ impl WorkStore for MemoryStore {
             let busy = state.busy_authors(now);
             let is_others = |id: ConversationId| state.next_author(id).is_none_or(|next| !busy.contains(&next));
             let of_others = ready.iter().find(|(_, _, id)| is_others(*id));
-            let first = of_others.or(ready.first()).copied();
+            let is_reserved = is_at(request.max_of_busy_authors()) && !busy.is_empty();
+            let first = of_others.or(ready.first().filter(|_| !is_reserved)).copied();
             first.map(|(_, _, id)| state.take(id, request, now)).transpose()
         })
     }

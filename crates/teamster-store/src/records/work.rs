@@ -34,6 +34,14 @@ pub struct ClaimRequest {
     pub affinity: Duration,
 }
 
+impl ClaimRequest {
+    /// Returns the number of conversations that a worker holds at most if the next author has its share already. The last
+    /// quarter is for the others, since turns that wait for a person can hold their conversations for long.
+    pub(crate) const fn max_of_busy_authors(&self) -> u32 {
+        self.max_running - self.max_running / 4
+    }
+}
+
 /// The exclusive right to run one turn of a conversation. Every write of the worker carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lease {

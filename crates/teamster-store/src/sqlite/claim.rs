@@ -20,9 +20,11 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest, now: Timestamp) -> 
     if own >= request.max_running {
         return Ok(None);
     }
-    let of_others = if has_busy_author(db, now)? { candidate(db, request, OF_OTHERS, now)? } else { None };
+    let is_busy = has_busy_author(db, now)?;
+    let of_others = if is_busy { candidate(db, request, OF_OTHERS, now)? } else { None };
     let found = match of_others {
         Some(found) => Some(found),
+        None if is_busy && own >= request.max_of_busy_authors() => None,
         None => candidate(db, request, "", now)?,
     };
     let Some((key, id, interrupted)) = found else { return Ok(None) };

@@ -13,6 +13,9 @@ use crate::ids::{ConversationId, FeedCursor, Seq, TurnId};
 use crate::records::{Event, EventPage, FeedEvent, FeedPage, Page, PageRequest, Turn};
 use crate::store::LogStore;
 
+/// The number of the last event of the feed, also if it is deleted.
+const LAST_POSITION: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event'";
+
 #[async_trait]
 impl LogStore for SqliteStore {
     async fn turn(&self, id: TurnId) -> Result<Option<Turn>> {
@@ -89,7 +92,8 @@ impl LogStore for SqliteStore {
         let limit = check_limit(limit)?;
         self.read(move |db| {
             let pruned = "SELECT coalesce(max(value), 0) FROM mark WHERE name = 'pruned'";
-            let position = FeedPosition::read(after.as_ref(), unsigned(value(db, pruned, [])?))?;
+            let pruned = unsigned(value(db, pruned, [])?);
+            let position = FeedPosition::read(after.as_ref(), pruned, unsigned(value(db, LAST_POSITION, [])?))?;
             // SQLite commits one writer at a time, so positions become visible in their order.
             let sql = format!(
                 "SELECT position, conversation.id AS conversation, {EVENT_COLUMNS}
@@ -109,8 +113,7 @@ impl LogStore for SqliteStore {
 
     async fn feed_end(&self) -> Result<FeedCursor> {
         self.read(|db| {
-            let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event'";
-            let last: i64 = value(db, sql, [])?;
+            let last: i64 = value(db, LAST_POSITION, [])?;
             Ok(FeedCursor::new(last.to_string()))
         })
         .await

@@ -69,6 +69,12 @@ async fn an_unanswered_request_times_out_and_stops_the_turn() {
     let ended = test.ended(turn).await;
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("PERMISSION_TIMEOUT")));
     assert_eq!(test.event(conversation, "permission_answered").await["decision"], "timed_out");
+    let done = test.event(conversation, "done").await;
+    assert_eq!(
+        done["result"]["sessionId"],
+        test.event(conversation, "init").await["sessionId"],
+        "the session is kept: {done}"
+    );
     let late = test.gateway.answer_permission(id, Decision::Allow, None, &author()).await.unwrap();
     assert!(matches!(late, AnswerResult::Closed(_) | AnswerResult::Expired(_)));
 }

@@ -72,4 +72,10 @@ async fn a_flood_of_events_ends_the_turn_at_its_limit() {
     let conversation = test.conversation().await;
     let ended = test.ended(test.send(conversation, "hello").await.turn).await;
     assert_eq!((ended.state, ended.error_code.as_deref()), (TurnState::Failed, Some("EVENT_LIMIT")));
+    let done = test.event(conversation, "done").await;
+    assert_eq!(
+        done["result"]["sessionId"],
+        test.event(conversation, "init").await["sessionId"],
+        "the session is kept: {done}"
+    );
 }

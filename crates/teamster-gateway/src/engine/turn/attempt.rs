@@ -8,7 +8,7 @@ use teamster_store::{Effects, NewDelivery, NewEvent, Timestamp};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::context::{TurnContext, TurnError};
-use super::failures::{failed, not_sent};
+use super::failures::{not_sent, with_error};
 use super::open_requests::OpenRequests;
 use super::opening::{Continuation, Opened};
 use super::steered::{SentMessage, Steering};
@@ -264,13 +264,11 @@ impl<'a> Attempt<'a> {
         let is_unfinished = result.is_error || result.aborted;
         match self.stopped {
             Some(Stopped::EventLimit) => {
-                result = failed(
-                    EVENT_LIMIT.into(),
-                    "The turn was stopped: it has more events than limits.events_per_turn permits.",
-                );
+                let message = "The turn was stopped: it has more events than limits.events_per_turn permits.";
+                result = with_error(result, EVENT_LIMIT.into(), message);
             }
             Some(Stopped::Unanswered) if is_unfinished && !self.abort_requested => {
-                result = failed(PERMISSION_TIMEOUT.into(), UNANSWERED);
+                result = with_error(result, PERMISSION_TIMEOUT.into(), UNANSWERED);
             }
             _ => {}
         }

@@ -24,8 +24,13 @@ pub(super) fn not_sent(error: SendError) -> RunResult {
 
 /// Returns the result of a run that has failed like this.
 pub(super) fn failed(code: ErrorCode, message: &str) -> RunResult {
-    let mut result = RunResult::default();
+    with_error(RunResult::default(), code, message)
+}
+
+/// Returns the result with this error. What the run has cost, its session and its text stay.
+pub(super) fn with_error(mut result: RunResult, code: ErrorCode, message: &str) -> RunResult {
     result.is_error = true;
+    result.aborted = false;
     result.error_code = Some(code.clone());
     result.error = Some(Box::new(Failure::new(code, message)));
     result
