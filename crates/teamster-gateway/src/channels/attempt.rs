@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use teamster_channel::{Content, Operation};
+use teamster_channel::{Content, Operation, RateScope};
 use teamster_store::{
     ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, PartState,
     StoreError,
@@ -68,11 +68,14 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
         return Ok(None);
     }
     let settings = &context.gateway.config().channels.delivery;
+    let now = context.gateway.now();
+    let age = now.as_millis().saturating_sub(delivery.created_at.as_millis());
     let attempt = Attempt {
         number: delivery.attempts,
         max: capabilities.max_attempts.unwrap_or(settings.max_attempts).max(1),
         delay: delay(settings, delivery.attempts),
-        now: context.gateway.now(),
+        now,
+        age: Duration::from_millis(u64::try_from(age).unwrap_or_default()),
     };
     let was_started = delivery.parts.iter().any(|part| part.state == PartState::Started);
     if let Some(next) = attempt.given_up(was_started) {
@@ -109,7 +112,7 @@ async fn load(context: &Context, shown: &Content, max: u64, attempt: Attempt) ->
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Next::Failed("the file no longer exists".to_owned()));
         }
-        Err(error) => return Err(attempt.later(&format!("the file cannot be read: {error}"), None)),
+        Err(error) => return Err(attempt.later(&format!("the file cannot be read: {error}"), None, RateScope::Chat)),
     };
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > max {
         let size = bytes.len();

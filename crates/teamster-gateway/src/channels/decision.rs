@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use teamster_channel::{Operation, SendOutcome};
+use teamster_channel::{Operation, RateScope, SendOutcome};
 use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
 
 /// The longest wait that a service can require. A longer one is treated as an error of the service.
 const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
+
+/// How long a delivery waits for a channel that cannot send at all, for example because its token is wrong.
+const MAX_CHANNEL_OUTAGE: Duration = Duration::from_hours(24);
 
 /// The start of the error of a delivery whose outcome is unknown. A caller that queues it again requests that it is
 /// sent.
@@ -20,7 +23,7 @@ pub(super) const UNKNOWN: &str = "it is unknown whether the service has this mes
 pub(super) enum Next {
     /// It is sent again at this time.
     Retry(Timestamp, String),
-    /// The service was not called. It is sent at this time, and the attempt is not counted.
+    /// It is sent at this time, and the attempt is not counted: the service was not called, or can send nothing at all.
     Postpone(Timestamp),
     /// It is given up.
     Failed(String),
@@ -39,6 +42,8 @@ pub(super) struct Attempt {
     pub(super) delay: Duration,
     /// The time.
     pub(super) now: Timestamp,
+    /// The time since the delivery was queued.
+    pub(super) age: Duration,
 }
 
 impl Attempt {
@@ -52,13 +57,16 @@ impl Attempt {
         Some(if was_started { Next::Unknown(format!("{UNKNOWN}{reason}")) } else { Next::Failed(reason) })
     }
 
-    /// Decides after a temporary error.
-    pub(super) fn later(self, reason: &str, demanded: Option<Duration>) -> Next {
-        if self.number >= self.max {
-            return Next::Failed(format!("given up after {} attempts: {reason}", self.number));
-        }
+    /// Decides after a temporary error. An error of the whole channel ends no delivery before a person had time to correct it.
+    pub(super) fn later(self, reason: &str, demanded: Option<Duration>, scope: RateScope) -> Next {
         let wait = demanded.map_or(self.delay, |demanded| demanded.min(MAX_DEMAND).max(self.delay));
-        Next::Retry(self.now.after(wait), reason.to_owned())
+        if self.number < self.max {
+            return Next::Retry(self.now.after(wait), reason.to_owned());
+        }
+        if scope == RateScope::Channel && self.age < MAX_CHANNEL_OUTAGE {
+            return Next::Postpone(self.now.after(wait));
+        }
+        Next::Failed(format!("given up after {} attempts: {reason}", self.number))
     }
 
     /// Decides after a call whose outcome is unknown.
@@ -130,12 +138,12 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn attempt(number: u32) -> Attempt {
-        Attempt { number, max: 3, delay: SECOND, now: NOW }
+        Attempt { number, max: 3, delay: SECOND, now: NOW, age: Duration::ZERO }
     }
 
     #[test]
     fn a_demanded_wait_is_kept_if_it_is_longer_than_the_delay_and_shorter_than_a_day() {
-        let at = |demanded| match attempt(1).later("x", demanded) {
+        let at = |demanded| match attempt(1).later("x", demanded, RateScope::Chat) {
             Next::Retry(at, _) => Duration::from_millis(u64::try_from(at.as_millis() - NOW.as_millis()).unwrap()),
             other => panic!("{other:?}"),
         };
@@ -147,9 +155,19 @@ mod tests {
 
     #[test]
     fn the_last_attempt_gives_up_visibly() {
-        assert!(matches!(attempt(3).later("x", None), Next::Failed(reason) if reason.contains("3 attempts: x")));
+        let last = attempt(3).later("x", None, RateScope::Chat);
+        assert!(matches!(last, Next::Failed(reason) if reason.contains("3 attempts: x")));
         assert!(matches!(attempt(2).unknown("x"), Next::Retry(..)));
         assert!(matches!(attempt(3).unknown("x"), Next::Unknown(reason) if reason.starts_with(UNKNOWN)));
+    }
+
+    #[test]
+    fn a_delivery_waits_for_a_day_for_a_channel_that_cannot_send() {
+        let wanted = Next::Postpone(NOW.after(SECOND));
+        assert_eq!(attempt(3).later("the token is wrong", None, RateScope::Channel), wanted);
+        let late = Attempt { age: MAX_CHANNEL_OUTAGE, ..attempt(3) };
+        assert!(matches!(late.later("the token is wrong", None, RateScope::Channel), Next::Failed(_)));
+        assert!(matches!(attempt(2).later("the token is wrong", None, RateScope::Channel), Next::Retry(..)));
     }
 
     #[test]

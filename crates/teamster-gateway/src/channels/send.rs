@@ -86,9 +86,7 @@ impl Job<'_> {
         let capabilities = self.context.channel.capabilities();
         let found = tokio::time::timeout(capabilities.send_timeout, self.context.channel.find(outgoing)).await;
         let found = found.unwrap_or_else(|_| Some(SendOutcome::Unknown("the service does not answer".to_owned())));
-        let age = self.attempt.now.as_millis().saturating_sub(self.delivery.created_at.as_millis());
-        let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
-        let recognized = capabilities.recognizes_repeats_for.is_some_and(|window| age < window);
+        let recognized = capabilities.recognizes_repeats_for.is_some_and(|window| self.attempt.age < window);
         let is_requested = self.delivery.error.as_deref().is_some_and(|error| error.starts_with(UNKNOWN));
         let policy = self.context.gateway.config().channels.delivery.unknown;
         settle(found, &outgoing.operation, recognized, is_requested, policy)
@@ -151,7 +149,12 @@ impl Job<'_> {
                 if let Some(after) = after {
                     self.context.pace().hold(&self.delivery.address.chat, scope, after, Instant::now());
                 }
-                self.attempt.later(&reason, after)
+                let next = self.attempt.later(&reason, after, scope);
+                if matches!(next, Next::Postpone(_)) {
+                    let channel = self.context.channel.name();
+                    tracing::warn!(channel, reason, "the channel cannot send; its deliveries wait for at most a day");
+                }
+                next
             }
         }))
     }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::state::{Key, QueuedDelivery, State, check_limit, page};
 use crate::error::{Entity, Result, StoreError};
-use crate::ids::{DeliveryId, Timestamp};
+use crate::ids::{DeliveryId, Epoch, Timestamp};
 use crate::records::{
     ClaimedDelivery, Delivery, DeliveryClaim, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep,
     Effects, LONGEST_DELIVERY_DELAY, NewDelivery, Page, PageRequest, PartState,
@@ -118,13 +118,10 @@ impl State {
         }
     }
 
-    /// Whether no earlier delivery of the chat waits.
+    /// Whether no earlier delivery of the thread waits.
     fn is_first(&self, key: Key, one: &QueuedDelivery) -> bool {
-        let address = &one.delivery.address;
-        let is_same_chat = |other: &QueuedDelivery| {
-            other.delivery.address.channel == address.channel && other.delivery.address.chat == address.chat
-        };
-        !self.deliveries.range(..key).any(|(_, other)| other.ready_at().is_some() && is_same_chat(other))
+        let is_same_thread = |other: &QueuedDelivery| other.delivery.address == one.delivery.address;
+        !self.deliveries.range(..key).any(|(_, other)| other.ready_at().is_some() && is_same_thread(other))
     }
 }
 
@@ -138,11 +135,12 @@ impl QueuedDelivery {
         }
     }
 
-    /// Returns whether its time was set by a wrong clock: it has no delay, or a delay above the maximum.
+    /// Returns whether its time was set by a wrong clock: it was never claimed and has no delay, or has a delay above the maximum.
     fn is_overdue(&self, now: Timestamp) -> bool {
         let Delivery { state, not_before, created_at, .. } = &self.delivery;
         *state == DeliveryState::Pending
-            && (not_before <= created_at || *not_before > now.after(LONGEST_DELIVERY_DELAY))
+            && ((not_before <= created_at && self.epoch == Epoch::default())
+                || *not_before > now.after(LONGEST_DELIVERY_DELAY))
     }
 
     fn advance(&mut self, lease: DeliveryLease, step: DeliveryStep, now: Timestamp) -> Result<()> {

@@ -68,6 +68,18 @@ async fn a_delivery_is_given_up_visibly_after_its_attempts() {
 }
 
 #[tokio::test]
+async fn an_answer_outlasts_an_outage_of_its_channel() {
+    let service = Service::new((0..9).map(|_| later(None, RateScope::Channel))).shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.channels.delivery.max_attempts = 3;
+    let (gateway, mut tasks) = world.start();
+    answer(&gateway, "a", "kept").await;
+    assert_eq!(world.settled().await, [Sent]);
+    shut_down(&gateway, &mut tasks).await;
+    assert_eq!((service.calls().len(), service.texts("a")), (10, vec!["kept".to_owned()]));
+}
+
+#[tokio::test]
 async fn a_wait_that_the_service_demands_is_kept() {
     let wait = Duration::from_millis(300);
     let service = Service::new([later(Some(wait), RateScope::Channel)]).shared();
