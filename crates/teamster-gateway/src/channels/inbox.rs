@@ -88,12 +88,18 @@ impl ChannelInbox {
             bots.remove(&message.address.chat);
             return false;
         }
+        let count = bots.get(&message.address.chat).copied().unwrap_or_default();
+        !settings.accept || count >= settings.max_in_a_row
+    }
+
+    /// Counts an accepted message of a program. One that is sent again because it could not be stored counts once.
+    fn count_program(&self, chat: String) {
+        let mut bots = self.bots.lock().unwrap_or_else(PoisonError::into_inner);
         if bots.len() >= MAX_COUNTED_CHATS {
             bots.clear();
         }
-        let count = bots.entry(message.address.chat.clone()).or_default();
+        let count = bots.entry(chat).or_default();
         *count = count.saturating_add(1);
-        !settings.accept || *count > settings.max_in_a_row
     }
 
     fn chat_address(&self, address: Address) -> ChatAddress {
@@ -204,6 +210,7 @@ impl Inbox for ChannelInbox {
             Ok(attachments) => attachments,
             Err(refusal) => return Ok(Receipt::Refused(refusal)),
         };
+        let program_chat = message.author.is_bot.then(|| message.address.chat.clone());
         let incoming = IncomingMessage {
             target: MessageTarget::Address(self.chat_address(message.address)),
             channel_ids: message.ids,
@@ -213,7 +220,11 @@ impl Inbox for ChannelInbox {
             attachments,
             mode: MessageMode::Queue,
         };
-        receipt(self.gateway.accept(incoming).await)
+        let receipt = receipt(self.gateway.accept(incoming).await)?;
+        if let (Receipt::Accepted { .. }, Some(chat)) = (&receipt, program_chat) {
+            self.count_program(chat);
+        }
+        Ok(receipt)
     }
 
     async fn edit(&self, edit: Edit) -> Result<EditOutcome, InboxError> {

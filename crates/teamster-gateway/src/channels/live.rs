@@ -205,10 +205,11 @@ impl Display {
         let deliveries = super::pages::all_deliveries(self.gateway.store(), filter).await?;
         let sent = |delivery: &Delivery| delivery.key == self.key && delivery.state == DeliveryState::Sent;
         let Some(delivery) = deliveries.iter().find(|delivery| sent(delivery)) else { return Ok(None) };
-        let id = match delivery.parts.first().map(|part| &part.state) {
-            Some(PartState::Sent(Some(id))) => id.clone(),
-            _ => return Ok(None),
-        };
+        let Some(id) = first_id(delivery) else { return Ok(None) };
+        // The end of an earlier attempt may have replaced the progress message.
+        if deliveries.iter().any(|other| other.id != delivery.id && first_id(other).as_ref() == Some(&id)) {
+            return Ok(None);
+        }
         Ok(Some(Shown { id, created_at_ms: delivery.created_at.as_millis(), since: Instant::now() }))
     }
 
@@ -225,5 +226,13 @@ impl Display {
             may_be_repeat: false,
             created_at_ms: shown.created_at_ms,
         }
+    }
+}
+
+/// Returns the service's id of the first message of a delivery.
+fn first_id(delivery: &Delivery) -> Option<String> {
+    match delivery.parts.first().map(|part| &part.state) {
+        Some(PartState::Sent(id)) => id.clone(),
+        _ => None,
     }
 }

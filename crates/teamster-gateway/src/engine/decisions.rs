@@ -17,6 +17,8 @@ pub(super) struct AttemptFacts<'a> {
     pub(super) result: &'a RunResult,
     /// The number of the attempt.
     pub(super) attempt: u32,
+    /// The number of earlier attempts that do not count as failed: they ended with a pause, or with a lost session.
+    pub(super) uncounted: u32,
     /// What the attempt has done.
     pub(super) progress: Progress,
     /// The end of the vendor's rate limit, if it is known.
@@ -66,12 +68,15 @@ pub(super) fn after_attempt(facts: &AttemptFacts<'_>, retries: &Retries, now: Ti
         return AfterAttempt::Failed(code);
     }
     if let Some(until) = facts.limited_until.filter(|until| code == ErrorCode::RateLimit && *until > now) {
+        // Pauses have no maximum number, so that each has a minimum length.
+        let until = until.max(now.after(retries.first_delay));
         return if retries.pause_on_rate_limit { AfterAttempt::Pause { until } } else { AfterAttempt::Failed(code) };
     }
-    if facts.attempt > retries.max || !is_retryable(&code, result.error.as_deref()) {
+    let attempt = facts.attempt.saturating_sub(facts.uncounted).max(1);
+    if attempt > retries.max || !is_retryable(&code, result.error.as_deref()) {
         return AfterAttempt::Failed(code);
     }
-    AfterAttempt::Retry { delay: delay(facts.attempt, retries.first_delay, jitter), code }
+    AfterAttempt::Retry { delay: delay(attempt, retries.first_delay, jitter), code }
 }
 
 /// Returns whether another attempt may succeed.
@@ -167,6 +172,7 @@ mod tests {
         AttemptFacts {
             result,
             attempt: 1,
+            uncounted: 0,
             progress: Progress::Nothing,
             limited_until: None,
             abort_requested: false,
@@ -227,6 +233,15 @@ mod tests {
         assert_eq!(after_attempt(&limited, &retries, NOW, 0.0), AfterAttempt::Failed(ErrorCode::RateLimit));
         let past = AttemptFacts { limited_until: Some(NOW), attempt: 1, ..limited };
         assert!(matches!(decide(&past), AfterAttempt::Retry { .. }));
+    }
+
+    #[test]
+    fn a_pause_is_no_failed_attempt() {
+        let result = failed("CLI_EXIT");
+        let fourth = AttemptFacts { attempt: 4, uncounted: 3, ..facts(&result) };
+        let wanted = AfterAttempt::Retry { delay: Duration::from_secs(5), code: ErrorCode::CliExit };
+        assert_eq!(decide(&fourth), wanted);
+        assert_eq!(decide(&AttemptFacts { uncounted: 0, ..fourth }), AfterAttempt::Failed(ErrorCode::CliExit));
     }
 
     #[test]

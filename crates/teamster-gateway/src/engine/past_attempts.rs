@@ -1,6 +1,7 @@
 //! The earlier attempts of a turn, from the log: what an attempt without a recorded end has left.
 
 use serde::Deserialize;
+use teamster::event::ErrorCode;
 use teamster_store::{Event, Result, Seq, Store, StoreError, Turn};
 
 /// The size of the text of an attempt that is read back. Later text is left out.
@@ -17,6 +18,8 @@ pub(super) struct PastAttempts {
     texts: Vec<(String, String)>,
     /// The number of attempts whose end was recorded. The others ended with their worker.
     pub(super) recorded: u32,
+    /// The number of attempts that are not counted as failed: they ended with a pause, or with a lost session.
+    pub(super) uncounted: u32,
     /// The failure of the last attempt was recorded. What it has done is void, and no later attempt was started.
     pub(super) has_ended: bool,
 }
@@ -45,6 +48,11 @@ struct Fields {
 #[serde(rename_all = "camelCase")]
 struct InitFields {
     session_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RetryFields {
+    code: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -99,6 +107,9 @@ impl PastAttempts {
             "turn_retrying" | "turn_paused" => {
                 self.recorded += 1;
                 self.has_ended = true;
+                let code = event.body.to::<RetryFields>().ok().and_then(|fields| fields.code);
+                let is_lost_session = code.is_some_and(|code| code == ErrorCode::SessionNotFound.as_str());
+                self.uncounted += u32::from(event.kind == "turn_paused" || is_lost_session);
             }
             "turn_interrupted" => self.recorded += 1,
             // The agent starts another session.

@@ -115,8 +115,16 @@ fn start(
     let slot = Arc::new(shared.slots.take());
     let span = spans::turn(&claim, trace_of(&claim).as_deref());
     let shutdown_expired = shutdown_expired.clone();
-    let context =
-        TurnContext { gateway: gateway.clone(), claim, commands, lost, shutdown_expired, slot, span: span.clone() };
+    let context = TurnContext {
+        gateway: gateway.clone(),
+        claim,
+        uncounted: 0,
+        commands,
+        lost,
+        shutdown_expired,
+        slot,
+        span: span.clone(),
+    };
     // The lease is removed after a panic as well, so it is no longer renewed.
     let registered = Registered { shared, lease, turn };
     let run = async move {

@@ -215,7 +215,6 @@ impl State {
             room.address.channel == ABANDONED_CHANNEL
                 && room.created_at < before
                 && room.held.is_none()
-                && room.last_seq > Seq::START
                 && room.events.is_empty()
                 && self.turns_of(*id).is_empty()
                 && self.schedules.values().all(|one| one.conversation != *id)

@@ -124,6 +124,9 @@ impl State {
         }
         let (_, head) = self.turns_of(id).into_iter().find(|(_, turn)| turn.state == TurnState::Queued)?;
         // The end of the last turn only orders conversations.
+        if head.abort_requested {
+            return Some(room.free_since.min(now));
+        }
         Some(head.not_before.max(room.free_since.min(now)).max(room.paused_until.unwrap_or_default()))
     }
 

@@ -81,12 +81,15 @@ pub(super) fn check_lease(db: &Connection, lease: Lease) -> Outcome<Held> {
 
 /// Sets since when a conversation can be claimed. Call it after each change of its turns, its lease or its pause.
 ///
+/// A turn whose abort was requested waits for nothing: a claim ends it.
+///
 /// The end of its last turn only determines its order among the others. It does not delay a claim, even if the clock
 /// was set back since.
 pub(super) fn refresh_ready(db: &Connection, conversation: i64, now: Timestamp) -> Outcome<()> {
     let sql = "UPDATE conversation SET ready_at = CASE
             WHEN worker IS NOT NULL THEN lease_until
-            ELSE (SELECT max(turn.not_before, min(free_since, ?2), coalesce(paused_until, 0)) FROM turn
+            ELSE (SELECT CASE WHEN turn.abort_requested THEN min(free_since, ?2)
+                    ELSE max(turn.not_before, min(free_since, ?2), coalesce(paused_until, 0)) END FROM turn
                 WHERE turn.conversation = conversation.key AND state = 0 ORDER BY turn.key LIMIT 1) END
         WHERE key = ?1";
     run(db, sql, params![conversation, now])?;

@@ -27,7 +27,7 @@ pub(super) fn prune(db: &Connection, policy: RetentionPolicy, batch: i64) -> Out
 /// Deletes conversations that have no events and turns left.
 fn prune_conversations(db: &Connection, policy: RetentionPolicy, batch: i64) -> Outcome<usize> {
     let sql = "SELECT key, id FROM conversation WHERE channel = ?1 AND created_at < ?2 AND worker IS NULL
-            AND last_seq > 0 AND oldest_seq > last_seq
+            AND oldest_seq > last_seq
             AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.conversation = conversation.key)
             AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.conversation = conversation.key)
         ORDER BY key LIMIT ?3";

@@ -42,6 +42,7 @@ impl Attempt<'_> {
         let facts = AttemptFacts {
             result: &result,
             attempt: self.number,
+            uncounted: self.context.uncounted,
             progress: self.buffer.progress(),
             limited_until: self.limited_until,
             abort_requested: self.abort_requested,

@@ -33,6 +33,8 @@ const LONGEST_DELAY: Duration = Duration::from_secs(2);
 pub(in crate::engine) struct TurnContext {
     pub(in crate::engine) gateway: Gateway,
     pub(in crate::engine) claim: Claim,
+    /// The number of earlier attempts that do not count as failed.
+    pub(in crate::engine) uncounted: u32,
     pub(in crate::engine) commands: mpsc::Receiver<TurnCommand>,
     /// Cancelled when the lease is lost.
     pub(in crate::engine) lost: CancellationToken,

@@ -109,12 +109,15 @@ impl TurnContext {
         Ok(resolve_message(&self.shared().config, agent, &settings, origin, is_by_api(message)?))
     }
 
-    /// Returns what is known of the attempts of a turn that was interrupted.
-    async fn past_attempts(&self) -> Result<PastAttempts, TurnError> {
-        if !self.claim.interrupted && !self.claim.turn.ran_tools {
+    /// Returns what is known of the attempts of a turn that was interrupted, and counts those that do not count as failed.
+    async fn past_attempts(&mut self) -> Result<PastAttempts, TurnError> {
+        if self.claim.turn.attempts == 0 {
             return Ok(PastAttempts::default());
         }
-        Ok(past_attempts(&*self.shared().store, &self.claim.turn).await?)
+        let found = past_attempts(&*self.shared().store, &self.claim.turn).await?;
+        self.uncounted = found.uncounted;
+        let is_needed = self.claim.interrupted || self.claim.turn.ran_tools;
+        Ok(if is_needed { found } else { PastAttempts::default() })
     }
 
     /// Closes the permission requests of a worker that has died.

@@ -16,6 +16,11 @@ use crate::failpoints::failpoint;
 const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
                        it. Send the message again if it is still needed.";
 
+/// Logs why a message waits for a turn of its own.
+fn waits(error: &dyn std::fmt::Display, turn: TurnId) {
+    tracing::warn!(%error, %turn, "a message cannot be sent into the running turn; it waits for a turn of its own");
+}
+
 impl Attempt<'_> {
     /// Sends the next waiting message into the running turn, unless one is being sent.
     pub(super) async fn steer_next(&mut self) -> Result<(), TurnError> {
@@ -33,7 +38,12 @@ impl Attempt<'_> {
         let Some(open) = &self.open else { return Ok(()) };
         let session = Arc::clone(&open.session);
         let shared = self.context.shared();
-        let Some(waiting) = shared.store.turn(turn).await? else { return Ok(()) };
+        let waiting = match shared.store.turn(turn).await {
+            Ok(Some(waiting)) => waiting,
+            Ok(None) => return Ok(()),
+            Err(error) if error.is_outage() => return Ok(waits(&error, turn)),
+            Err(error) => return Err(error.into()),
+        };
         if waiting.state != TurnState::Queued || waiting.message.mode != MessageMode::Steer {
             return Ok(());
         }
@@ -42,14 +52,12 @@ impl Attempt<'_> {
         }
         let prompt = match message_prompt(shared, &waiting).await {
             Ok(prompt) => prompt,
-            Err(error) => {
-                tracing::warn!(%error, %turn, "a message cannot be sent into the running turn; it waits for a turn of its own");
-                return Ok(());
-            }
+            Err(error) => return Ok(waits(&error, turn)),
         };
         match shared.store.join_turn(self.context.lease(), turn, Effects::default(), shared.clock.now()).await {
             Ok(()) => {}
             Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => return Ok(()),
+            Err(error) if error.is_outage() => return Ok(waits(&error, turn)),
             Err(error) => return Err(error.into()),
         }
         failpoint!("steer.joined");
@@ -76,10 +84,15 @@ impl Attempt<'_> {
                 Effects { events: vec![shared.event(&event, Some(turn))?], deliveries }
             }
         };
-        match shared.store.resolve_joined(self.context.lease(), turn, outcome, effects, shared.clock.now()).await {
-            Ok(()) | Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        // The agent may have taken the message: if this is not recorded, the message runs again.
+        let resolve = async || {
+            let (outcome, effects) = (outcome.clone(), effects.clone());
+            match shared.store.resolve_joined(self.context.lease(), turn, outcome, effects, shared.clock.now()).await {
+                Ok(()) | Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => Ok(()),
+                Err(error) => Err(error),
+            }
+        };
+        self.context.persist(resolve).await?;
         failpoint!("steer.recorded");
         self.context.gateway.announce_growth(self.context.claim.conversation.id);
         Ok(())
