@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_channel_discord::DiscordChannel;
+use teamster_channel_discord::{DiscordChannel, Servers};
 use teamster_testkit::discord::{Fault, Post};
 
 use crate::world::{CHANNEL, GUILD, World, ada, config};
@@ -105,6 +105,22 @@ async fn a_stop_keeps_the_session_and_the_next_start_resumes_it() {
     world.messages(2).await;
     let (identified, resumed, _) = world.server.gateway_counts();
     assert_eq!((identified, resumed), (1, 1));
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_changed_setting_of_what_is_received_has_its_effect_after_a_restart() {
+    let world = World::with(|config| config.servers = Servers::Off).await;
+    let receiving = world.receive().await;
+    accepted(&world, "direct", 1).await;
+    receiving.stop().await;
+    world.server.write(Post::private(&ada(), "while it was down"));
+    let with_mentions = DiscordChannel::new(config(&world.server)).unwrap();
+    let world = World { channel: Arc::new(with_mentions), ..world };
+    let receiving = world.receive().await;
+    world.server.write(Post::mention(CHANNEL, &ada(), "in a channel"));
+    world.messages(3).await;
+    assert_eq!(world.inbox.texts(), ["direct", "while it was down", "in a channel"]);
     receiving.stop().await;
 }
 
