@@ -15,6 +15,11 @@ async fn ask(world: &World) -> u64 {
     world.sent(&outgoing(Operation::New, prompt())).await
 }
 
+/// The answer to a second acknowledgment of an interaction.
+fn acknowledged_before() -> Fault {
+    Fault::Error { status: 400, code: 40_060, message: "Interaction has already been acknowledged.".to_owned() }
+}
+
 /// Presses a button, and returns what the person sees.
 async fn press(world: &World, message: u64, button: &str, by: &Person) -> String {
     let interaction = world.server.press(CHANNEL, message, button, by);
@@ -107,10 +112,22 @@ async fn a_press_that_was_acknowledged_before_a_crash_has_its_effect_afterwards(
     let world = World::new().await;
     let receiving = world.receive().await;
     let message = ask(&world).await;
-    let answered =
-        Fault::Error { status: 400, code: 40_060, message: "Interaction has already been acknowledged.".to_owned() };
-    world.server.fail("acknowledge", &answered, 1);
+    world.server.fail("acknowledge", &acknowledged_before(), 1);
     world.server.press(CHANNEL, message, "Allow", &ada());
     world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_form_that_was_acknowledged_before_a_crash_has_its_effect_afterwards() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let message = ask(&world).await;
+    let opened = world.server.press(CHANNEL, message, "Answer", &ada());
+    world.until("a form", |server| server.acknowledged(opened) == Some(9)).await;
+    world.server.fail("acknowledge", &acknowledged_before(), 1);
+    world.server.submit(opened, "blue", &ada()).unwrap();
+    world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
+    assert_eq!(world.inbox.with(|contents| contents.answers[0].message.clone()).as_deref(), Some("blue"));
     receiving.stop().await;
 }
