@@ -82,14 +82,33 @@ async fn more_missed_messages_than_a_page_has_are_read_in_order() {
     accepted(&world, "0", 1).await;
     receiving.stop().await;
     world.server.invalidate_sessions();
-    for number in 1..=230 {
+    for number in 1..=1_150 {
         world.server.write(Post::private(&ada(), &number.to_string()));
     }
     world.server.fail("history", &Fault::BadGateway, 1);
     let receiving = world.receive().await;
-    world.messages(231).await;
-    let expected: Vec<_> = (0..=230).map(|number| number.to_string()).collect();
+    world.inbox.until("all messages", |contents| contents.messages.len() == 1_151).await;
+    let expected: Vec<_> = (0..=1_150).map(|number| number.to_string()).collect();
     assert_eq!(world.inbox.texts(), expected);
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_while_missed_messages_are_read_is_not_delayed_and_the_next_start_reads_the_others() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    accepted(&world, "direct", 1).await;
+    receiving.stop().await;
+    world.server.invalidate_sessions();
+    world.server.write(Post::private(&ada(), "missed"));
+    world.server.fail("history", &Fault::Hang, 1);
+    let receiving = world.receive().await;
+    world.until("a page", |server| server.count("history") == 1).await;
+    tokio::time::timeout(Duration::from_secs(5), receiving.stop()).await.expect("it does not wait for the page");
+    assert_eq!(world.inbox.texts(), ["direct"]);
+    let receiving = world.receive().await;
+    world.messages(2).await;
+    assert_eq!(world.inbox.texts(), ["direct", "missed"]);
     receiving.stop().await;
 }
 
