@@ -340,7 +340,9 @@ fn read<T: DeserializeOwned>(name: &str, data: &str) -> Option<T> {
     match serde_json::from_str(data) {
         Ok(event) => Some(event),
         Err(error) => {
-            tracing::error!(name, %error, "an event of Discord cannot be read; it is skipped");
+            // The text of the error quotes the event, which is not for a log.
+            let kind = error.classify();
+            tracing::error!(name, ?kind, "an event of Discord cannot be read; it is skipped");
             None
         }
     }

@@ -154,9 +154,11 @@ impl<'a> Receiver<'a> {
                     return true;
                 }
                 Err(error) => {
-                    let delay = self.next_delay();
-                    tracing::warn!(%error, ?delay, "an event of Discord is not accepted now; it is tried again");
-                    self.wait(delay).await;
+                    if !self.stop.is_cancelled() {
+                        let delay = self.next_delay();
+                        tracing::warn!(%error, ?delay, "an event of Discord is not accepted now; it is tried again");
+                        self.wait(delay).await;
+                    }
                     if self.stop.is_cancelled() {
                         return false;
                     }
