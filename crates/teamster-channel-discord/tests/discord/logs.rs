@@ -27,7 +27,7 @@ async fn an_event_that_cannot_be_read_is_logged_without_its_contents() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber =
-        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
+        tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let world = World::new().await;
     let receiving = world.receive().await;
