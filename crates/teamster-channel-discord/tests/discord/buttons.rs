@@ -1,10 +1,10 @@
 //! The inbox decides who may press a button, and the person who presses it learns what happened.
 
 use serde_json::json;
-use teamster_channel::{Content, Operation};
+use teamster_channel::{Channel as _, Content, Operation, RateScope, SendError, SendOutcome};
 use teamster_testkit::discord::{Fault, Person};
 
-use crate::world::{CHANNEL, World, ada, mallory, outgoing, prompt};
+use crate::world::{CHANNEL, World, ada, answer, mallory, outgoing, prompt};
 
 /// Sends a prompt, and returns the id of its message.
 async fn ask(world: &World) -> u64 {
@@ -104,6 +104,20 @@ async fn a_press_is_answered_also_if_the_connection_was_resumed_in_between() {
     let interaction = world.server.press(CHANNEL, message, "Allow", &ada());
     world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
     assert_eq!(world.server.acknowledged(interaction), Some(6));
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_press_and_a_command_are_answered_in_time_while_the_whole_bot_must_wait() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let message = ask(&world).await;
+    world.server.fail("createMessage", &Fault::RateLimit { after_ms: 60_000, is_global: true }, 1);
+    let limited = world.channel.send(&outgoing(Operation::New, answer("later"))).await;
+    assert!(matches!(limited, SendOutcome::NotSent(SendError::Later { scope: RateScope::Channel, .. })), "{limited:?}");
+    assert_eq!(press(&world, message, "Allow", &mallory()).await, "You must not answer this request.");
+    let command = world.server.slash(CHANNEL, "status", None, &ada());
+    assert_eq!(world.shown_to(command).await, "**status** done");
     receiving.stop().await;
 }
 
