@@ -136,7 +136,8 @@ async fn a_changed_setting_of_what_is_received_has_its_effect_after_a_restart() 
     world.server.write(Post::private(&ada(), "while it was down"));
     let with_mentions = DiscordChannel::new(config(&world.server)).unwrap();
     let world = World { channel: Arc::new(with_mentions), ..world };
-    let receiving = world.receive().await;
+    let receiving = world.start();
+    world.until("a new session", |server| server.gateway_counts().0 == 2).await;
     world.server.write(Post::mention(CHANNEL, &ada(), "in a channel"));
     world.messages(3).await;
     assert_eq!(world.inbox.texts(), ["direct", "while it was down", "in a channel"]);
