@@ -61,7 +61,7 @@ impl Acknowledging {
 
 async fn acknowledge(api: &Api, id: &str, token: &str, ack: &Ack) -> Acked {
     let body = match ack {
-        Ack::Reply => json!({"type": 5, "data": {"flags": ONLY_YOU}}),
+        Ack::Reply { .. } => json!({"type": 5, "data": {"flags": ONLY_YOU}}),
         Ack::Update => json!({"type": 6}),
         Ack::Form(token) => form(token),
     };
@@ -73,8 +73,8 @@ async fn acknowledge(api: &Api, id: &str, token: &str, ack: &Ack) -> Acked {
         match api.call::<Value>(&call, Body::Json(&body)).await {
             Ok(_) => return Acked::Yes,
             // The connection broke after the first attempt had its effect, or the process ended before the effect of the press and
-            // has received it again. A decision can be repeated; a command cannot.
-            Err(error) if error.code() == Some(ACKNOWLEDGED) && (is_repeat || *ack == Ack::Update) => {
+            // has received it again. A decision and a form can be repeated; a command cannot.
+            Err(error) if error.code() == Some(ACKNOWLEDGED) && (is_repeat || ack.is_repeatable()) => {
                 return Acked::Yes;
             }
             Err(error) if error.is_final() || Instant::now() + ACK_DELAY >= deadline => {

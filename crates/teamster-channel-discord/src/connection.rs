@@ -18,7 +18,7 @@ use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::{CloseFrame, ConfigBuilder, Intents, Message as Frame, Shard, ShardId, ShardState};
 
 use crate::acknowledge::Acknowledging;
-use crate::config::Servers;
+use crate::config::{DiscordConfig, Servers};
 use crate::identify::Identifies;
 use crate::service::{DiscordChannel, channel_error, no_content_intent, rejected};
 use crate::state::Session;
@@ -67,6 +67,7 @@ pub(crate) struct Connection<'a> {
     items: mpsc::Sender<Item>,
     identifies: Identifies,
     session: Option<Session>,
+    intents: Intents,
     failures: u32,
 }
 
@@ -96,6 +97,8 @@ struct Ready {
 }
 
 impl<'a> Connection<'a> {
+    /// Describes a connection that resumes `session`. A resume keeps the intents of the session, so a session with other intents
+    /// than the configured ones is replaced.
     pub(crate) fn new(
         channel: &'a DiscordChannel,
         stop: CancellationToken,
@@ -103,7 +106,9 @@ impl<'a> Connection<'a> {
         items: mpsc::Sender<Item>,
     ) -> Self {
         let identifies = Identifies::new(channel.config().identify_interval);
-        Self { channel, stop, items, identifies, session, failures: 0 }
+        let intents = intents(channel.config());
+        let session = session.filter(|session| session.intents == intents.bits());
+        Self { channel, stop, items, identifies, session, intents, failures: 0 }
     }
 
     /// Connects until `stop` is cancelled.
@@ -111,7 +116,7 @@ impl<'a> Connection<'a> {
         loop {
             let Some(mut shard) = self.shard().await? else { return Ok(()) };
             let end = self.drive(&mut shard).await;
-            self.session = session_of(&shard);
+            self.session = self.session_of(&shard);
             match end {
                 End::Stopped => return Ok(()),
                 End::Fatal(error) => return Err(error),
@@ -134,14 +139,7 @@ impl<'a> Connection<'a> {
                 None => return Ok(None),
             },
         };
-        let mut intents = Intents::GUILDS | Intents::DIRECT_MESSAGES;
-        if config.servers != Servers::Off {
-            intents |= Intents::GUILD_MESSAGES;
-        }
-        if config.wants_content() {
-            intents |= Intents::MESSAGE_CONTENT;
-        }
-        let mut builder = ConfigBuilder::new(config.token.expose().to_owned(), intents).proxy_url(url);
+        let mut builder = ConfigBuilder::new(config.token.expose().to_owned(), self.intents).proxy_url(url);
         if let Some(session) = &self.session {
             builder = builder.session(twilight_gateway::Session::new(session.sequence, session.id.clone()));
             if config.check_gateway_url(&session.url).is_ok() {
@@ -213,7 +211,7 @@ impl<'a> Connection<'a> {
                     tracing::info!(?code, "Discord's gateway has closed the connection");
                     closes += 1;
                 }
-                Ok(Some(Ok(Frame::Text(text)))) => match self.dispatch(session_of(shard), &text).await {
+                Ok(Some(Ok(Frame::Text(text)))) => match self.dispatch(self.session_of(shard), &text).await {
                     Ok(Progress::Started) => {
                         (closes, refused, self.failures) = (0, 0, 0);
                     }
@@ -276,7 +274,7 @@ impl<'a> Connection<'a> {
     /// Closes the connection so that the session can be resumed by the next start.
     async fn leave(&self, shard: &mut Shard<Identifies>) {
         // The session is that before the close: what arrives now is received again.
-        _ = self.items.try_send(Item { event: Event::Nothing, session: session_of(shard) });
+        _ = self.items.try_send(Item { event: Event::Nothing, session: self.session_of(shard) });
         shard.close(CloseFrame::RESUME);
         // The shard would connect again after the answer, so it is not awaited.
         let closing = std::future::poll_fn(|context| {
@@ -293,6 +291,12 @@ impl<'a> Connection<'a> {
             }
         });
         _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
+    }
+
+    fn session_of(&self, shard: &Shard<Identifies>) -> Option<Session> {
+        let session = shard.session()?;
+        let url = shard.resume_url().unwrap_or_default().to_owned();
+        Some(Session { id: session.id().to_owned(), sequence: session.sequence(), url, intents: self.intents.bits() })
     }
 
     fn next_delay(&mut self) -> Duration {
@@ -319,10 +323,16 @@ async fn next(shard: &mut Shard<Identifies>) -> Option<Result<Frame, twilight_ga
     std::future::poll_fn(|context| Pin::new(&mut *shard).poll_next(context)).await
 }
 
-fn session_of(shard: &Shard<Identifies>) -> Option<Session> {
-    let session = shard.session()?;
-    let url = shard.resume_url().unwrap_or_default().to_owned();
-    Some(Session { id: session.id().to_owned(), sequence: session.sequence(), url })
+/// Returns the events that the configuration needs.
+fn intents(config: &DiscordConfig) -> Intents {
+    let mut intents = Intents::GUILDS | Intents::DIRECT_MESSAGES;
+    if config.servers != Servers::Off {
+        intents |= Intents::GUILD_MESSAGES;
+    }
+    if config.wants_content() {
+        intents |= Intents::MESSAGE_CONTENT;
+    }
+    intents
 }
 
 /// Reads an event. One that has not the documented form is skipped, since it would block all that follow.
@@ -330,7 +340,9 @@ fn read<T: DeserializeOwned>(name: &str, data: &str) -> Option<T> {
     match serde_json::from_str(data) {
         Ok(event) => Some(event),
         Err(error) => {
-            tracing::error!(name, %error, "an event of Discord cannot be read; it is skipped");
+            // The text of the error quotes the event, which is not for a log.
+            let kind = error.classify();
+            tracing::error!(name, ?kind, "an event of Discord cannot be read; it is skipped");
             None
         }
     }
@@ -356,7 +368,7 @@ fn fatal(code: Option<u16>) -> ChannelError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DiscordConfig, Token};
+    use crate::config::Token;
 
     #[tokio::test]
     async fn a_stop_while_the_queue_is_full_ends_before_the_event() {

@@ -34,6 +34,14 @@ impl Receiver<'_> {
             {
                 false
             }
+            // A reply to a program could make it reply too, without end.
+            Incoming::Command { author, .. } | Incoming::Unreadable { author, .. } if author.is_bot => false,
+            // A stranger learns the reason in a direct message, and does not make the bot write in a channel.
+            Incoming::Command { author, origin, .. }
+                if guild.is_some() && !self.inbox.is_admitted(&origin.address, &author) =>
+            {
+                false
+            }
             Incoming::Command { name, argument, author, origin } => {
                 let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;
@@ -88,10 +96,11 @@ impl Receiver<'_> {
         if !files.is_empty() && !self.inbox.is_admitted(&origin.address, &author) {
             return Ok(false);
         }
+        let is_bot = author.is_bot;
         let attachments = match self.files(&files, is_addressed, &origin.message).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {
-                self.reply_with(&origin, &reason).await;
+                self.refuse(&origin, is_bot, &reason).await;
                 return Ok(true);
             }
         };
@@ -106,9 +115,10 @@ impl Receiver<'_> {
                     self.state.handled(&origin.address.thread, &origin.message, guild, true);
                 }
             }
-            Receipt::Refused(reason) => self.reply_with(&origin, &render::escape(&reason)).await,
+            Receipt::Refused(reason) => self.refuse(&origin, is_bot, &render::escape(&reason)).await,
             Receipt::Busy(reason) => {
-                self.reply_with(&origin, &format!("{} Send the message again later.", render::escape(&reason))).await;
+                let reason = format!("{} Send the message again later.", render::escape(&reason));
+                self.refuse(&origin, is_bot, &reason).await;
             }
             Receipt::Ignored => return Ok(false),
         }
@@ -125,6 +135,15 @@ impl Receiver<'_> {
             let text = "I may not open a thread here, so I cannot answer. Grant my role the permissions *Create Public \
                         Threads* and *Send Messages in Threads*, or set `threads = false` in the gateway.";
             self.reply_with(origin, text).await;
+        }
+    }
+
+    /// Replies to a person why a message was not accepted. A program gets no reply, since it could reply too, without end.
+    async fn refuse(&self, origin: &Origin, is_bot: bool, markdown: &str) {
+        if is_bot {
+            tracing::info!(message = origin.message, "a message of a program in Discord is refused");
+        } else {
+            self.reply_with(origin, markdown).await;
         }
     }
 

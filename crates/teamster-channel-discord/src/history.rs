@@ -17,9 +17,6 @@ const MAX_AGE: Duration = Duration::from_hours(24);
 /// The number of messages in an answer.
 const PAGE: usize = 100;
 
-/// The largest number of pages of a channel. Later messages of it are answered first at the next one.
-const MAX_PAGES: usize = 10;
-
 /// The milliseconds between 1970 and the first id of Discord.
 const EPOCH_MS: u64 = 1_420_070_400_000;
 
@@ -34,40 +31,61 @@ impl Receiver<'_> {
         Ok(())
     }
 
+    /// Handles the missed messages of a channel, page by page. Only their age bounds their number.
     async fn missed_in(&mut self, channel: &str, progress: &Progress, oldest: u64) -> Result<(), InboxError> {
         let mut after = progress.last.max(oldest);
-        for _ in 0..MAX_PAGES {
-            let mut call = Call::new(Method::GET, "history", channel, vec!["channels", channel, "messages"]);
-            call.query = vec![("after", after.to_string()), ("limit", PAGE.to_string())];
-            let page: Vec<Value> = match self.channel.api().call(&call, Body::None).await {
-                Ok(page) => page,
-                Err(CallError::Refused { status: 403 | 404, .. }) => {
-                    self.state.channels.remove(channel);
-                    return Ok(());
-                }
-                Err(error) => return Err(InboxError(format!("missed messages cannot be read: {error}"))),
+        loop {
+            let Some(page) = self.page(channel, after).await? else {
+                self.state.channels.remove(channel);
+                return Ok(());
             };
             let is_last = page.len() < PAGE;
+            let newest = page.iter().filter_map(id_of).max().unwrap_or_default();
             let mut messages: Vec<(u64, Message)> = page.into_iter().filter_map(read).collect();
             messages.sort_by_key(|(id, _)| *id);
-            let Some((newest, _)) = messages.last() else { return Ok(()) };
-            after = *newest;
             for (_, mut message) in messages {
+                if self.stop.is_cancelled() {
+                    return Err(stopped());
+                }
                 message.guild_id.clone_from(&progress.guild);
                 self.message(&message).await?;
             }
-            if is_last {
+            // A service that ignores `after` would send the same page without end.
+            if is_last || newest <= after {
                 return Ok(());
             }
+            after = newest;
         }
-        tracing::warn!(channel, "a channel of Discord has more missed messages than are read");
-        Ok(())
+    }
+
+    /// Returns the first messages after an id. `None`: the bot cannot see the channel any longer.
+    async fn page(&self, channel: &str, after: u64) -> Result<Option<Vec<Value>>, InboxError> {
+        let mut call = Call::new(Method::GET, "history", channel, vec!["channels", channel, "messages"]);
+        call.query = vec![("after", after.to_string()), ("limit", PAGE.to_string())];
+        let page = tokio::select! {
+            () = self.stop.cancelled() => return Err(stopped()),
+            page = self.channel.api().call(&call, Body::None) => page,
+        };
+        match page {
+            Ok(page) => Ok(Some(page)),
+            Err(CallError::Refused { status: 403 | 404, .. }) => Ok(None),
+            Err(error) => Err(InboxError(format!("missed messages cannot be read: {error}"))),
+        }
     }
 }
 
+/// The error that keeps the start of the session unhandled, so that the next start reads the other messages.
+fn stopped() -> InboxError {
+    InboxError("the channel ends before all missed messages are read".to_owned())
+}
+
+fn id_of(value: &Value) -> Option<u64> {
+    value.get("id")?.as_str()?.parse().ok()
+}
+
 fn read(value: Value) -> Option<(u64, Message)> {
-    let message: Message = serde_json::from_value(value).ok()?;
-    Some((message.id.parse().ok()?, message))
+    let id = id_of(&value)?;
+    Some((id, serde_json::from_value(value).ok()?))
 }
 
 /// Returns the first id of the time for which missed messages are answered. An id starts with its time.

@@ -8,12 +8,22 @@ use std::time::{Duration, Instant};
 /// The number of waits and routes above which those that have passed are removed.
 const MAX_KNOWN: usize = 2_000;
 
+/// The routes of interactions, which the global limit does not concern,
+/// <https://discord.com/developers/docs/interactions/receiving-and-responding>.
+const OF_INTERACTIONS: [&str; 3] = ["acknowledge", "editReply", "followUp"];
+
 /// A route: the method and the path without ids, and the id that divides its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) name: &'static str,
     /// The channel, the server, or the webhook.
     pub(crate) major: String,
+}
+
+impl Route {
+    fn is_of_interactions(&self) -> bool {
+        OF_INTERACTIONS.contains(&self.name)
+    }
 }
 
 /// What an answer states.
@@ -35,7 +45,8 @@ pub(crate) struct Limits {
 impl Limits {
     /// Returns how long a call must wait.
     pub(crate) fn wait(&self, route: &Route, now: Instant) -> Duration {
-        let until = [self.until.get(&self.key(route)).copied(), self.global];
+        let global = self.global.filter(|_| !route.is_of_interactions());
+        let until = [self.until.get(&self.key(route)).copied(), global];
         let until = until.into_iter().flatten().max();
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
@@ -59,7 +70,9 @@ impl Limits {
     pub(crate) fn limited(&mut self, route: &Route, wait: Duration, is_global: bool, now: Instant) {
         if is_global {
             self.global = now.checked_add(wait).max(self.global);
-        } else {
+        }
+        // A proxy can refuse a call of an interaction too, and demands a wait then.
+        if !is_global || route.is_of_interactions() {
             self.hold(route, wait, now);
         }
     }
@@ -125,6 +138,18 @@ mod tests {
         assert!(limits.is_global(now));
         assert_eq!(limits.wait(&route("edit", "2"), now), SECOND * 9);
         assert!(!limits.is_global(now + SECOND * 9));
+    }
+
+    #[test]
+    fn an_interaction_waits_for_no_global_limit_except_if_it_was_refused_itself() {
+        let (mut limits, now) = (Limits::default(), Instant::now());
+        limits.limited(&route("send", "1"), SECOND * 9, true, now);
+        for name in OF_INTERACTIONS {
+            assert_eq!(limits.wait(&route(name, "1"), now), Duration::ZERO, "{name}");
+        }
+        limits.limited(&route("followUp", "1"), SECOND, true, now);
+        assert_eq!(limits.wait(&route("followUp", "1"), now), SECOND);
+        assert_eq!(limits.wait(&route("followUp", "2"), now), Duration::ZERO);
     }
 
     #[test]

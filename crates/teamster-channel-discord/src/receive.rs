@@ -39,22 +39,32 @@ pub(crate) struct Receiver<'a> {
     pub(crate) state: State,
     /// Failures of a download, by the message.
     pub(crate) failed_download: Option<(String, u32)>,
-    stop: CancellationToken,
+    /// Cancelled when the gateway stops, or the connection ends for good.
+    pub(crate) stop: CancellationToken,
     failures: u32,
     /// When the state must be stored.
     store_at: Option<Instant>,
 }
 
-/// Receives until `stop` is cancelled.
+/// Receives until `stop` is cancelled, or the connection ends for good.
 pub(crate) async fn receive(
     channel: &DiscordChannel,
     inbox: &dyn Inbox,
     stop: CancellationToken,
 ) -> Result<(), ChannelError> {
+    let stop = stop.child_token();
     let Some(mut receiver) = Receiver::start(channel, inbox, stop.clone()).await? else { return Ok(()) };
     let (items, queue) = mpsc::channel(QUEUE);
-    let connection = Connection::new(channel, stop, receiver.state.session.clone(), items);
-    let (connected, ()) = tokio::join!(connection.run(), receiver.run(queue));
+    let connection = Connection::new(channel, stop.clone(), receiver.state.session.clone(), items);
+    let connection = async {
+        let connected = connection.run().await;
+        if connected.is_err() {
+            // An event that is tried again and again, for example with a token that is not valid any longer, must not hide the error.
+            stop.cancel();
+        }
+        connected
+    };
+    let (connected, ()) = tokio::join!(connection, receiver.run(queue));
     connected
 }
 
@@ -122,7 +132,7 @@ impl<'a> Receiver<'a> {
             };
             let Some(item) = item else { break };
             if !self.take(item).await {
-                // The gateway stops. What is not handled is received again.
+                // The channel ends. What is not handled is received again.
                 break;
             }
         }
@@ -144,9 +154,11 @@ impl<'a> Receiver<'a> {
                     return true;
                 }
                 Err(error) => {
-                    let delay = self.next_delay();
-                    tracing::warn!(%error, ?delay, "an event of Discord is not accepted now; it is tried again");
-                    self.wait(delay).await;
+                    if !self.stop.is_cancelled() {
+                        let delay = self.next_delay();
+                        tracing::warn!(%error, ?delay, "an event of Discord is not accepted now; it is tried again");
+                        self.wait(delay).await;
+                    }
                     if self.stop.is_cancelled() {
                         return false;
                     }

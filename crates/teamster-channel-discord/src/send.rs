@@ -24,9 +24,13 @@ const AFTER_REJECTION: Duration = Duration::from_mins(1);
 /// The delays before further attempts at a message whose outcome is unknown. The service recognizes the nonce.
 const REPEATS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// The most characters of a button, of buttons in a row, and of rows.
+/// The longest label of a button in characters, <https://discord.com/developers/docs/components/reference#button>.
 const MAX_LABEL: usize = 80;
+
+/// The largest number of buttons in a row.
 const MAX_IN_ROW: usize = 5;
+
+/// The largest number of buttons of a message: it has at most 5 rows.
 const MAX_BUTTONS: usize = 25;
 
 /// The beginning of the id of a button that needs a text of its author.

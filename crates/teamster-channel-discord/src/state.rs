@@ -15,6 +15,9 @@ pub(crate) struct Session {
     /// The URL to resume it; empty if it is that of new sessions.
     #[serde(default)]
     pub(crate) url: String,
+    /// The intents of its identification. A resume keeps them; 0 if they are not known.
+    #[serde(default)]
+    pub(crate) intents: u64,
 }
 
 /// A channel with a conversation.
@@ -98,7 +101,7 @@ mod tests {
     fn a_stored_state_is_read_again_and_an_unknown_form_is_none() {
         let mut state = State::default();
         state.handled("1", "10", Some("5"), true);
-        state.session = Some(Session { id: "s".to_owned(), sequence: 7, url: "wss://x".to_owned() });
+        state.session = Some(Session { id: "s".to_owned(), sequence: 7, url: "wss://x".to_owned(), intents: 1 });
         let value = serde_json::to_value(&state).unwrap();
         assert_eq!(serde_json::from_value::<State>(value).unwrap(), state);
         assert!(serde_json::from_value::<State>(serde_json::json!([1])).is_err());

@@ -16,18 +16,29 @@ const FORM: u8 = 5;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Ack {
     /// A reply follows, which only the person sees.
-    Reply,
+    Reply {
+        /// Whether the effect of the interaction may be applied again. That of a form may: the inbox decides a prompt once. That of
+        /// a command must not.
+        repeatable: bool,
+    },
     /// Nothing changes for now.
     Update,
     /// A form opens, for the text of the answer to a prompt with this token.
     Form(String),
 }
 
+impl Ack {
+    /// Returns whether the effect of the interaction may be applied again after a crash.
+    pub(crate) const fn is_repeatable(&self) -> bool {
+        matches!(self, Self::Update | Self::Reply { repeatable: true })
+    }
+}
+
 /// Without the token.
 impl std::fmt::Debug for Ack {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Self::Reply => "Reply",
+            Self::Reply { .. } => "Reply",
             Self::Update => "Update",
             Self::Form(_) => "Form",
         })
@@ -52,7 +63,8 @@ pub(crate) enum Pressed {
 /// Returns the first answer to an interaction. `None`: the service expects none that this channel has.
 pub(crate) fn ack(interaction: &Interaction) -> Option<Ack> {
     match interaction.r#type {
-        COMMAND | FORM => Some(Ack::Reply),
+        COMMAND => Some(Ack::Reply { repeatable: false }),
+        FORM => Some(Ack::Reply { repeatable: true }),
         COMPONENT => Some(match interaction.data.custom_id.strip_prefix(TEXT_BUTTON) {
             Some(token) => Ack::Form(token.to_owned()),
             None => Ack::Update,

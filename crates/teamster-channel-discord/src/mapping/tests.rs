@@ -85,9 +85,9 @@ fn each_kind_of_interaction_has_its_first_answer() {
     let interaction = |kind: u8, id: &str| -> Interaction {
         serde_json::from_value(json!({"id": "1", "type": kind, "data": {"custom_id": id, "name": "status"}})).unwrap()
     };
-    assert_eq!(ack(&interaction(2, "")), Some(Ack::Reply));
+    assert_eq!(ack(&interaction(2, "")), Some(Ack::Reply { repeatable: false }));
     assert_eq!(ack(&interaction(3, "b:x")), Some(Ack::Update));
     assert_eq!(ack(&interaction(3, "t:x")), Some(Ack::Form("x".to_owned())));
-    assert_eq!(ack(&interaction(5, "t:x")), Some(Ack::Reply));
+    assert_eq!(ack(&interaction(5, "t:x")), Some(Ack::Reply { repeatable: true }));
     assert_eq!(ack(&interaction(4, "")), None, "completion of a command");
 }

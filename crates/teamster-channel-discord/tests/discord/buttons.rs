@@ -1,10 +1,10 @@
 //! The inbox decides who may press a button, and the person who presses it learns what happened.
 
 use serde_json::json;
-use teamster_channel::{Content, Operation};
+use teamster_channel::{Channel as _, Content, Operation, RateScope, SendError, SendOutcome};
 use teamster_testkit::discord::{Fault, Person};
 
-use crate::world::{CHANNEL, World, ada, mallory, outgoing, prompt};
+use crate::world::{CHANNEL, World, ada, answer, mallory, outgoing, prompt};
 
 /// Sends a prompt, and returns the id of its message.
 async fn ask(world: &World) -> u64 {
@@ -13,6 +13,11 @@ async fn ask(world: &World) -> u64 {
         contents.approvers = vec!["11".to_owned()];
     });
     world.sent(&outgoing(Operation::New, prompt())).await
+}
+
+/// The answer to a second acknowledgment of an interaction.
+fn acknowledged_before() -> Fault {
+    Fault::Error { status: 400, code: 40_060, message: "Interaction has already been acknowledged.".to_owned() }
 }
 
 /// Presses a button, and returns what the person sees.
@@ -103,14 +108,40 @@ async fn a_press_is_answered_also_if_the_connection_was_resumed_in_between() {
 }
 
 #[tokio::test]
+async fn a_press_and_a_command_are_answered_in_time_while_the_whole_bot_must_wait() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let message = ask(&world).await;
+    world.server.fail("createMessage", &Fault::RateLimit { after_ms: 60_000, is_global: true }, 1);
+    let limited = world.channel.send(&outgoing(Operation::New, answer("later"))).await;
+    assert!(matches!(limited, SendOutcome::NotSent(SendError::Later { scope: RateScope::Channel, .. })), "{limited:?}");
+    assert_eq!(press(&world, message, "Allow", &mallory()).await, "You must not answer this request.");
+    let command = world.server.slash(CHANNEL, "status", None, &ada());
+    assert_eq!(world.shown_to(command).await, "**status** done");
+    receiving.stop().await;
+}
+
+#[tokio::test]
 async fn a_press_that_was_acknowledged_before_a_crash_has_its_effect_afterwards() {
     let world = World::new().await;
     let receiving = world.receive().await;
     let message = ask(&world).await;
-    let answered =
-        Fault::Error { status: 400, code: 40_060, message: "Interaction has already been acknowledged.".to_owned() };
-    world.server.fail("acknowledge", &answered, 1);
+    world.server.fail("acknowledge", &acknowledged_before(), 1);
     world.server.press(CHANNEL, message, "Allow", &ada());
     world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_form_that_was_acknowledged_before_a_crash_has_its_effect_afterwards() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    let message = ask(&world).await;
+    let opened = world.server.press(CHANNEL, message, "Answer", &ada());
+    world.until("a form", |server| server.acknowledged(opened) == Some(9)).await;
+    world.server.fail("acknowledge", &acknowledged_before(), 1);
+    world.server.submit(opened, "blue", &ada()).unwrap();
+    world.inbox.until("the answer", |contents| contents.answers.len() == 1).await;
+    assert_eq!(world.inbox.with(|contents| contents.answers[0].message.clone()).as_deref(), Some("blue"));
     receiving.stop().await;
 }

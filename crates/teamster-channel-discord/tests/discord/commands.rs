@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use teamster_testkit::discord::{Fault, Post};
+use teamster_testkit::discord::{Fault, Person, Post};
 
-use crate::world::{CHANNEL, DIRECT, World, ada};
+use crate::world::{CHANNEL, DIRECT, World, ada, is_own, mallory};
 
 #[tokio::test]
 async fn commands_are_registered_once_and_only_changed_ones_again() {
@@ -62,6 +62,26 @@ async fn a_command_that_is_written_as_a_text_works_too() {
     world.server.write(Post::to(CHANNEL, &ada(), "/status for others"));
     world.server.write(Post::private(&ada(), "/etc/passwd is a file"));
     world.messages(1).await;
+    assert_eq!(world.inbox.with(|contents| contents.commands.len()), 1);
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_written_command_of_a_program_or_of_a_stranger_in_a_channel_gets_no_reply() {
+    let world = World::new().await;
+    world.inbox.with(|contents| contents.strangers = vec![mallory().id.to_string()]);
+    let receiving = world.receive().await;
+    let robot = Person { is_bot: true, ..Person::new(77, "Robot") };
+    world.server.write(Post::mention(CHANNEL, &robot, "/status"));
+    world.server.write(Post::private(&robot, "/status"));
+    world.server.write(Post::mention(CHANNEL, &Person::new(78, "Hook"), "/status").webhook());
+    world.server.write(Post::mention(CHANNEL, &mallory(), "/status"));
+    // A direct message with the reason does not disturb other people.
+    world.server.write(Post::private(&mallory(), "/usage"));
+    world.shown(mallory().direct(), "**usage** done").await;
+    let written =
+        [CHANNEL, robot.direct()].map(|channel| world.server.messages(channel).into_iter().filter(is_own).count());
+    assert_eq!(written, [0, 0]);
     assert_eq!(world.inbox.with(|contents| contents.commands.len()), 1);
     receiving.stop().await;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_channel_discord::DiscordChannel;
+use teamster_channel_discord::{DiscordChannel, Servers};
 use teamster_testkit::discord::{Fault, Post};
 
 use crate::world::{CHANNEL, GUILD, World, ada, config};
@@ -82,14 +82,33 @@ async fn more_missed_messages_than_a_page_has_are_read_in_order() {
     accepted(&world, "0", 1).await;
     receiving.stop().await;
     world.server.invalidate_sessions();
-    for number in 1..=230 {
+    for number in 1..=1_150 {
         world.server.write(Post::private(&ada(), &number.to_string()));
     }
     world.server.fail("history", &Fault::BadGateway, 1);
     let receiving = world.receive().await;
-    world.messages(231).await;
-    let expected: Vec<_> = (0..=230).map(|number| number.to_string()).collect();
+    world.inbox.until("all messages", |contents| contents.messages.len() == 1_151).await;
+    let expected: Vec<_> = (0..=1_150).map(|number| number.to_string()).collect();
     assert_eq!(world.inbox.texts(), expected);
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_while_missed_messages_are_read_is_not_delayed_and_the_next_start_reads_the_others() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    accepted(&world, "direct", 1).await;
+    receiving.stop().await;
+    world.server.invalidate_sessions();
+    world.server.write(Post::private(&ada(), "missed"));
+    world.server.fail("history", &Fault::Hang, 1);
+    let receiving = world.receive().await;
+    world.until("a page", |server| server.count("history") == 1).await;
+    tokio::time::timeout(Duration::from_secs(5), receiving.stop()).await.expect("it does not wait for the page");
+    assert_eq!(world.inbox.texts(), ["direct"]);
+    let receiving = world.receive().await;
+    world.messages(2).await;
+    assert_eq!(world.inbox.texts(), ["direct", "missed"]);
     receiving.stop().await;
 }
 
@@ -105,6 +124,23 @@ async fn a_stop_keeps_the_session_and_the_next_start_resumes_it() {
     world.messages(2).await;
     let (identified, resumed, _) = world.server.gateway_counts();
     assert_eq!((identified, resumed), (1, 1));
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_changed_setting_of_what_is_received_has_its_effect_after_a_restart() {
+    let world = World::with(|config| config.servers = Servers::Off).await;
+    let receiving = world.receive().await;
+    accepted(&world, "direct", 1).await;
+    receiving.stop().await;
+    world.server.write(Post::private(&ada(), "while it was down"));
+    let with_mentions = DiscordChannel::new(config(&world.server)).unwrap();
+    let world = World { channel: Arc::new(with_mentions), ..world };
+    let receiving = world.start();
+    world.until("a new session", |server| server.gateway_counts().0 == 2).await;
+    world.server.write(Post::mention(CHANNEL, &ada(), "in a channel"));
+    world.messages(3).await;
+    assert_eq!(world.inbox.texts(), ["direct", "while it was down", "in a channel"]);
     receiving.stop().await;
 }
 

@@ -1,7 +1,9 @@
 //! What an operator must correct is a clear error with the way to do it, without the token.
 
+use serde_json::json;
 use teamster_channel::{Channel as _, ChannelError};
 use teamster_channel_discord::{ConfigError, DiscordChannel, Servers};
+use teamster_testkit::discord::Fault;
 
 use crate::world::{CHANNEL, GUILD, World, ada, config};
 
@@ -30,6 +32,21 @@ async fn a_token_that_is_revoked_while_the_channel_receives_is_reported() {
     world.server.cut_connections();
     let error = receiving.error().await;
     assert!(matches!(error, ChannelError::Credentials { .. }) && error.to_string().contains("4004"), "{error}");
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_reported_also_while_an_event_is_tried_again() {
+    let world = World::new().await;
+    let receiving = world.receive().await;
+    world.server.fail("channel", &Fault::Error { status: 500, code: 0, message: "failed".to_owned() }, 1_000);
+    let unknown = json!({"id": "7", "channel_id": "599", "guild_id": GUILD.to_string(), "type": 0, "content": "hello",
+        "author": {"id": "11", "username": "ada"}});
+    world.server.raw_event("MESSAGE_CREATE", &unknown);
+    world.until("a failed attempt", |server| server.count("channel") > 0).await;
+    world.server.revoke_token();
+    world.server.cut_connections();
+    let error = receiving.error().await;
+    assert!(matches!(error, ChannelError::Credentials { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod commands;
 mod connections;
 mod failures;
 mod files;
+mod logs;
 mod outcomes;
 mod receiving;
 mod sending;

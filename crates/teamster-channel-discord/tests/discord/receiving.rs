@@ -4,7 +4,7 @@ use teamster_channel::{Address, Operation, Receipt};
 use teamster_channel_discord::Servers;
 use teamster_testkit::discord::{Person, Post};
 
-use crate::world::{CHANNEL, DIRECT, GUILD, World, ada, answer, outgoing, to};
+use crate::world::{CHANNEL, DIRECT, GUILD, World, ada, answer, is_own, outgoing, to};
 
 #[tokio::test]
 async fn a_direct_message_is_accepted_and_the_session_is_stored_after_that() {
@@ -194,6 +194,24 @@ async fn a_sticker_is_not_read_and_its_sender_learns_that() {
     world.server.write(Post::private(&ada(), "").sticker());
     world.shown(DIRECT, "cannot be read").await;
     assert!(world.server.messages(CHANNEL).len() == 1, "it is not for the bot");
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_gets_no_reply_to_what_is_not_accepted() {
+    let world = World::with(|config| config.max_download_bytes = 10).await;
+    let receiving = world.receive().await;
+    let robot = Person { is_bot: true, ..Person::new(77, "Robot") };
+    world.server.write(Post::mention(CHANNEL, &robot, "").sticker());
+    world.server.write(Post::private(&robot, "").sticker());
+    world.server.write(Post::mention(CHANNEL, &robot, "large").file("a.txt", "more than ten bytes"));
+    world.inbox.with(|contents| contents.receipt = Some(Receipt::Refused("Too long.".to_owned())));
+    world.server.write(Post::mention(CHANNEL, &robot, "long"));
+    world.server.write(Post::private(&ada(), "hello"));
+    world.shown(DIRECT, "Too long").await;
+    let written =
+        [CHANNEL, robot.direct()].map(|channel| world.server.messages(channel).into_iter().filter(is_own).count());
+    assert_eq!(written, [0, 0]);
     receiving.stop().await;
 }
 

@@ -145,11 +145,6 @@ impl DiscordServer {
         self.shared.change(|world| world.submit(interaction, text, by))
     }
 
-    /// Ends the time of the first answer of an interaction.
-    pub fn let_expire(&self, interaction: u64) {
-        self.shared.change(|world| world.let_expire(interaction));
-    }
-
     /// A person uses a slash command whose time is over when the bot gets it. Returns the interaction.
     pub fn slash_late(&self, channel: u64, name: &str, by: &Person) -> u64 {
         self.shared.change(|world| {
