@@ -104,6 +104,11 @@ impl<'a> Handler<'a> {
 
     async fn message(&self, received: Received) -> Result<Option<Reply>, InboxError> {
         let Received { id, author, is_bot, place, text, files, is_addressed } = received;
+        let unnamed = Author { name: author.clone(), id: author.clone(), is_bot };
+        // A stranger costs no download, no call and no reply.
+        if is_addressed && !self.inbox.is_admitted(&place.address, &unnamed) {
+            return Ok(None);
+        }
         let _permit = self.download_permit(&files, is_addressed).await?;
         let attachments = match self.files(&files, is_addressed).await? {
             Files::Loaded(attachments) => attachments,
@@ -113,7 +118,7 @@ impl<'a> Handler<'a> {
             self.people.author(self.channel.api(), &author, is_bot).await
         } else {
             // The inbox ignores it.
-            Author { name: author.clone(), id: author, is_bot }
+            unnamed
         };
         let address = place.address.clone();
         let message = Message { ids: vec![id], address, author, text, attachments, is_addressed };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use teamster_channel::{Address, Channel as _, Content, File, Operation, Outgoing, SendError, SendOutcome};
-use teamster_testkit::slack::{Fault, Post};
+use teamster_testkit::slack::{Fault, Person, Post};
 
 use crate::world::{CHANNEL, World, ada, meet, mention, outgoing};
 
@@ -140,6 +140,26 @@ async fn a_file_that_is_not_for_the_bot_is_not_downloaded() {
     world.messages(1).await;
     world.acknowledged().await;
     assert!(!world.server.calls().iter().any(|call| call.method == "files.info"));
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_of_a_stranger_is_not_downloaded_and_gets_no_reply() {
+    let world = World::with(|config| config.max_download_bytes = 10).await;
+    world.inbox.with(|contents| contents.strangers = vec!["U0MALLORY".to_owned()]);
+    let receiving = world.receive();
+    let mallory = Person::new("U0MALLORY", "Mallory");
+    let post = Post::direct(&mallory, "").file("a.txt", "x");
+    world.server.write(post.with_file(|file| file.is_of_other_workspace = true));
+    world.server.write(Post::direct(&mallory, "").file("large.txt", "more than ten bytes"));
+    world.acknowledged().await;
+    world.server.write(Post::direct(&ada(), "hello"));
+    world.messages(1).await;
+    let is_of_stranger = |method: &str| matches!(method, "files.info" | "chat.postMessage");
+    let calls = world.server.calls();
+    assert!(!calls.iter().any(|call| is_of_stranger(&call.method)), "{calls:?}");
+    assert_eq!(calls.iter().filter(|call| call.method == "users.info").count(), 1, "only Ada is asked for");
+    assert_eq!(world.server.messages(&mallory.direct()).len(), 2, "no reply");
     receiving.stop().await;
 }
 
