@@ -1,7 +1,7 @@
 //! The poll: it gets updates, and confirms them after they were accepted.
 //!
 //! An update is confirmed by the offset of the next poll. The offset is stored after the updates below it were accepted, and
-//! used to recognize them at the next start. The first poll of a start has no offset: the service numbers updates anew after a
+//! used to recognize them at the next start. If it cannot be stored, it is used nevertheless, and storing it is tried again. The first poll of a start has no offset: the service numbers updates anew after a
 //! week without one, and an offset that is too high would lose messages. What was accepted before is recognized by its id.
 
 use std::collections::VecDeque;
@@ -65,6 +65,10 @@ pub(crate) struct Receiver<'a> {
     api: Api,
     /// The id of the first update that is not handled.
     offset: Option<i64>,
+    /// When to store the offset again. `None`: it is stored.
+    store_offset_at: Option<Instant>,
+    /// Failures of storing the offset in a row.
+    store_failures: u32,
     /// Updates from the second number up to the first one were handled before this start.
     handled: Option<(i64, i64)>,
     last_update: Instant,
@@ -95,7 +99,7 @@ pub(crate) async fn receive(
 ) -> Result<(), ChannelError> {
     let Some(mut receiver) = Receiver::start(channel, inbox, stop).await? else { return Ok(()) };
     while !receiver.stop.is_cancelled() {
-        let Some(polled) = receiver.poll(POLL).await else { break };
+        let Some(polled) = receiver.poll(receiver.hold()).await else { break };
         match polled {
             Ok(updates) => {
                 receiver.conflicts = 0;
@@ -110,6 +114,9 @@ pub(crate) async fn receive(
                 AfterFailure::Wait(delay) => receiver.wait(delay).await,
                 AfterFailure::End(error) => return Err(error),
             },
+        }
+        if receiver.store_offset_at.is_some_and(|at| at <= Instant::now()) {
+            receiver.store_offset().await;
         }
         receiver.store_aliases().await;
     }
@@ -133,6 +140,8 @@ impl<'a> Receiver<'a> {
             stop,
             api,
             offset: None,
+            store_offset_at: None,
+            store_failures: 0,
             handled: None,
             last_update: Instant::now(),
             failures: 0,
@@ -190,6 +199,13 @@ impl<'a> Receiver<'a> {
         if let Err(error) = set {
             tracing::warn!(%error, "cannot register the commands of the Telegram bot");
         }
+    }
+
+    /// Returns how long the service may hold the next poll. An offset that is not stored does not wait for the end of a long poll.
+    fn hold(&self) -> Duration {
+        let Some(at) = self.store_offset_at else { return POLL };
+        // The service counts whole seconds.
+        Duration::from_secs(at.saturating_duration_since(Instant::now()).as_secs().saturating_add(1)).min(POLL)
     }
 
     /// Polls once. `None`: the gateway stops.
@@ -255,12 +271,24 @@ impl<'a> Receiver<'a> {
         updates
     }
 
-    /// Stores the offset, and uses it for the next poll. A failure only means that updates are received again.
+    /// Uses the offset for the next poll, and stores it. All updates below it are durable or done, so the next poll may confirm them
+    /// in any case: otherwise the service would send them again at once, and commands would run again.
     async fn confirm(&mut self, offset: Option<i64>) {
         let Some(offset) = offset.filter(|offset| Some(*offset) != self.offset) else { return };
-        match self.inbox.set_state(&self.key("offset"), json!(offset)).await {
-            Ok(()) => self.offset = Some(offset),
-            Err(error) => tracing::warn!(%error, "cannot store the offset of Telegram's updates"),
+        self.offset = Some(offset);
+        self.store_offset().await;
+    }
+
+    /// Stores the offset. After a failure, it is tried again after a delay.
+    async fn store_offset(&mut self) {
+        match self.inbox.set_state(&self.key("offset"), json!(self.offset)).await {
+            Ok(()) => (self.store_offset_at, self.store_failures) = (None, 0),
+            Err(error) => {
+                let delay = delay_after(self.store_failures);
+                self.store_failures = self.store_failures.saturating_add(1);
+                self.store_offset_at = Instant::now().checked_add(delay);
+                tracing::warn!(%error, ?delay, "cannot store the offset of Telegram's updates; it is tried again");
+            }
         }
     }
 
@@ -314,7 +342,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn next_delay(&mut self) -> Duration {
-        let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_DELAY);
+        let delay = delay_after(self.failures);
         self.failures = self.failures.saturating_add(1);
         delay
     }
@@ -325,6 +353,11 @@ impl<'a> Receiver<'a> {
             () = tokio::time::sleep(delay) => {}
         }
     }
+}
+
+/// Returns the delay after this number of failures in a row.
+fn delay_after(failures: u32) -> Duration {
+    FIRST_DELAY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(MAX_DELAY)
 }
 
 /// Reads an update. One that has not the documented form is skipped, since it would block all that follow.

@@ -188,6 +188,19 @@ async fn commands_are_registered_run_once_and_answered() {
 }
 
 #[tokio::test]
+async fn a_command_runs_once_although_the_offset_cannot_be_stored_which_is_tried_again() {
+    let world = World::new().await;
+    world.inbox.with(|contents| contents.state_failures = 3);
+    let receiving = world.receive();
+    world.server.write(Post::private(&ada(), "/status"));
+    world.inbox.until("the offset", |contents| contents.states.get("offset:4242") == Some(&1_001.into())).await;
+    world.confirmed().await;
+    let commands = world.inbox.with(|contents| contents.commands.len());
+    assert_eq!((commands, world.server.messages(11).len()), (1, 2), "one command and one reply");
+    receiving.stop().await;
+}
+
+#[tokio::test]
 async fn an_author_learns_that_a_message_was_refused_or_must_wait() {
     let world = World::new().await;
     let receiving = world.receive();
