@@ -27,17 +27,32 @@ struct AnswerPress<'a> {
     show_alert: bool,
 }
 
+/// What was handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// The answer to a question.
+    Answer,
+    /// Anything else.
+    Other,
+}
+
 impl Receiver<'_> {
     /// Handles updates that are one message. An error means that they must be received again.
-    pub(crate) async fn handle(&mut self, updates: &[Update]) -> Result<(), InboxError> {
+    pub(crate) async fn handle(&mut self, updates: &[Update]) -> Result<Handled, InboxError> {
         let mapped = {
             let aliases = self.channel.aliases();
             let context = Context { bot: &self.bot, groups: self.channel.config().groups, aliases: &aliases };
             incoming(updates, context)
         };
-        match mapped {
+        if let Incoming::Reply { token, message } = mapped {
+            return self.reply(token, message, updates).await;
+        }
+        self.handle_other(mapped, updates).await.map(|()| Handled::Other)
+    }
+
+    async fn handle_other(&mut self, incoming: Incoming, updates: &[Update]) -> Result<(), InboxError> {
+        match incoming {
             Incoming::Message(received) => self.message(received, updates).await,
-            Incoming::Reply { token, message } => self.reply(token, message, updates).await,
             Incoming::Command { name, argument, author, origin } => {
                 let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;
@@ -60,7 +75,7 @@ impl Receiver<'_> {
                 self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
                 Ok(())
             }
-            Incoming::Nothing => Ok(()),
+            Incoming::Reply { .. } | Incoming::Nothing => Ok(()),
         }
     }
 
@@ -92,7 +107,7 @@ impl Receiver<'_> {
     }
 
     /// Answers a question. If it is closed, the reply is a message.
-    async fn reply(&mut self, token: String, received: Received, updates: &[Update]) -> Result<(), InboxError> {
+    async fn reply(&mut self, token: String, received: Received, updates: &[Update]) -> Result<Handled, InboxError> {
         let answer = PromptAnswer {
             token,
             message: Some(received.text.clone()),
@@ -100,12 +115,12 @@ impl Receiver<'_> {
             address: received.origin.address.clone(),
         };
         match self.inbox.answer(answer).await? {
-            PromptDecision::Applied => Ok(()),
+            PromptDecision::Applied => Ok(Handled::Answer),
             PromptDecision::NotAllowed => {
                 self.reply_with(&received.origin, NOT_ALLOWED).await;
-                Ok(())
+                Ok(Handled::Other)
             }
-            PromptDecision::Closed => self.message(received, updates).await,
+            PromptDecision::Closed => self.message(received, updates).await.map(|()| Handled::Other),
         }
     }
 

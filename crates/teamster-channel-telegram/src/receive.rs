@@ -16,6 +16,7 @@ use crate::aliases::Aliases;
 use crate::api::{Api, CALL_TIMEOUT, CallError};
 use crate::config::Groups;
 use crate::groups::{continues, group, may_continue};
+use crate::handle::Handled;
 use crate::service::{HAS_WEBHOOK, TelegramChannel, channel_error};
 use crate::types::{Bot, UPDATE_KINDS, Update};
 
@@ -228,15 +229,18 @@ impl<'a> Receiver<'a> {
             |update: &Update| !self.handled.is_some_and(|(before, from)| (from..before).contains(&update.update_id));
         let groups = group(updates.into_iter().filter(is_new).collect());
         for (index, updates) in groups.iter().enumerate() {
-            if let Err(error) = self.handle(updates).await {
-                tracing::warn!(%error, "an update of Telegram is not accepted now; it is received again");
-                let rest = groups.iter().skip(index).flatten();
-                self.confirm(rest.map(|update| update.update_id).min()).await;
-                let delay = self.next_delay();
-                return self.wait(delay).await;
-            }
-            if updates.iter().any(is_command) {
-                // A command has an effect each time.
+            let handled = match self.handle(updates).await {
+                Ok(handled) => handled,
+                Err(error) => {
+                    tracing::warn!(%error, "an update of Telegram is not accepted now; it is received again");
+                    let rest = groups.iter().skip(index).flatten();
+                    self.confirm(rest.map(|update| update.update_id).min()).await;
+                    let delay = self.next_delay();
+                    return self.wait(delay).await;
+                }
+            };
+            if handled == Handled::Answer || updates.iter().any(may_be_command) {
+                // A command has an effect each time, and a repeated answer to a closed question would be a message.
                 let rest = groups.iter().skip(index + 1).flatten();
                 let next = rest.map(|update| update.update_id).min();
                 self.confirm(next.or(last.map(|last| last.saturating_add(1)))).await;
@@ -383,7 +387,8 @@ fn leave_last_message(updates: &mut Vec<Update>) {
     }
 }
 
-fn is_command(update: &Update) -> bool {
+/// Returns whether an update may be a command: its text starts with `/`, or with a mention.
+fn may_be_command(update: &Update) -> bool {
     let text = update.message.as_ref().and_then(|message| message.text.as_deref());
     text.is_some_and(|text| text.trim_start().starts_with('/') || text.trim_start().starts_with('@'))
 }
