@@ -33,6 +33,9 @@ pub(crate) enum CallError {
     /// The answer is not one of the Web API.
     #[error("Slack answers {code} with what is no answer of the Web API")]
     Foreign { code: u16 },
+    /// The bytes of a file were not taken. They are shown to no person.
+    #[error("a file cannot be uploaded: {0}")]
+    NotUploaded(String),
     /// The content is larger than permitted.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
@@ -81,7 +84,7 @@ impl CallError {
             Self::Unknown(_) => true,
             Self::Foreign { code } => !(400..500).contains(code),
             Self::Refused { error, .. } => UNCERTAIN.contains(&error.as_str()),
-            Self::Limited { .. } | Self::NotSent(_) | Self::TooLarge(_) => false,
+            Self::Limited { .. } | Self::NotSent(_) | Self::NotUploaded(_) | Self::TooLarge(_) => false,
         }
     }
 
@@ -92,9 +95,10 @@ impl CallError {
                 !UNCERTAIN.contains(&error.as_str())
                     && !matches!(error.as_str(), "request_timeout" | "team_added_to_org")
             }
-            Self::Foreign { code } => (400..500).contains(code),
+            // A proxy refuses the call, so nothing is known about its content. Only its size is the cause of a 413.
+            Self::Foreign { code } => *code == 413,
             Self::TooLarge(_) => true,
-            Self::Limited { .. } | Self::NotSent(_) | Self::Unknown(_) => false,
+            Self::Limited { .. } | Self::NotSent(_) | Self::NotUploaded(_) | Self::Unknown(_) => false,
         }
     }
 }
@@ -167,11 +171,13 @@ mod tests {
         for error in [refused("fatal_error"), CallError::Unknown(String::new()), CallError::Foreign { code: 502 }] {
             assert!(error.is_uncertain() && !error.is_final(), "{error:?}");
         }
-        for error in [refused("channel_not_found"), CallError::Foreign { code: 404 }, CallError::TooLarge(1)] {
+        for error in [refused("channel_not_found"), CallError::Foreign { code: 413 }, CallError::TooLarge(1)] {
             assert!(!error.is_uncertain() && error.is_final(), "{error:?}");
         }
         let limited = CallError::Limited { method: "chat.update", retry_after: Duration::from_secs(1) };
-        assert!(!limited.is_uncertain() && !limited.is_final());
+        for error in [limited, CallError::Foreign { code: 404 }] {
+            assert!(!error.is_uncertain() && !error.is_final(), "{error:?}");
+        }
     }
 
     #[test]

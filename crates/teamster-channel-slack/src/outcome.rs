@@ -6,7 +6,7 @@ use teamster_channel::{Operation, RateScope, SendError, SendOutcome};
 
 use crate::error::CallError;
 
-/// How long nothing is sent if the service rejects the token.
+/// How long nothing is sent if the service rejects the token, or a proxy refuses the calls.
 const AFTER_REJECTION: Duration = Duration::from_mins(1);
 
 /// The message of an edit does not exist, or cannot be edited any more.
@@ -26,6 +26,10 @@ pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
             Operation::New => later(Some(*retry_after), RateScope::Chat),
             Operation::Edit(_) | Operation::Delete(_) => later(Some(*retry_after), RateScope::Channel),
         },
+        // A proxy refuses the call.
+        CallError::Foreign { code } if !error.is_final() && (400..500).contains(code) => {
+            later(Some(AFTER_REJECTION), RateScope::Channel)
+        }
         // A repeated edit is harmless.
         _ if error.is_uncertain() => match operation {
             Operation::New => SendOutcome::Unknown(reason),
@@ -36,5 +40,21 @@ pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
         _ if error.refusal().is_some_and(|code| GONE.contains(&code)) => SendOutcome::NotSent(SendError::Gone(reason)),
         _ if !error.is_final() => later(None, RateScope::Chat),
         _ => SendOutcome::NotSent(SendError::Never(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {
+        let outcome = |code| outcome(&CallError::Foreign { code }, &Operation::New);
+        for code in [400, 401, 403, 404, 407, 408] {
+            let SendOutcome::NotSent(SendError::Later { after, scope, .. }) = outcome(code) else { panic!("{code}") };
+            assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Channel));
+        }
+        assert!(matches!(outcome(413), SendOutcome::NotSent(SendError::Never(_))));
+        assert!(matches!(outcome(502), SendOutcome::Unknown(_)));
     }
 }
