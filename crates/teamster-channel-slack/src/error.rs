@@ -41,13 +41,11 @@ pub(crate) enum CallError {
     TooLarge(u64),
 }
 
-/// The errors of a token. The lists are those of <https://docs.slack.dev/reference/methods/auth.test>.
-const OF_TOKEN: [&str; 11] = [
-    "not_authed",
-    "invalid_auth",
-    "account_inactive",
-    "token_revoked",
-    "token_expired",
+/// The errors of a token that is not valid. The lists are those of <https://docs.slack.dev/reference/methods/auth.test>.
+const OF_TOKEN: [&str; 5] = ["not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired"];
+
+/// The errors of a token that is valid, and lacks a permission for a method or for a chat.
+const OF_PERMISSION: [&str; 6] = [
     "not_allowed_token_type",
     "no_permission",
     "missing_scope",
@@ -72,10 +70,22 @@ impl CallError {
         self.refusal() == Some(code)
     }
 
-    /// Returns whether the token is wrong, or lacks a scope.
+    /// Returns whether the service rejects the token for every call.
     pub(crate) fn is_of_token(&self) -> bool {
-        self.refusal().is_some_and(|error| OF_TOKEN.contains(&error))
-            || matches!(self, Self::Foreign { code: 401 | 403 })
+        self.refusal().is_some_and(|error| OF_TOKEN.contains(&error)) || matches!(self, Self::Foreign { code: 401 })
+    }
+
+    /// Returns whether the token lacks a permission for this method or this chat.
+    pub(crate) fn is_of_permission(&self) -> bool {
+        self.refusal().is_some_and(|error| OF_PERMISSION.contains(&error))
+    }
+
+    /// Returns the scope that a call for a file needs, if it is missing.
+    pub(crate) fn missing_scope_of_file(&self) -> Option<&str> {
+        match self {
+            Self::Refused { method, needed, .. } if method.starts_with("files.") => needed.as_deref(),
+            _ => None,
+        }
     }
 
     /// Returns whether the call may have had an effect.
@@ -112,7 +122,7 @@ pub(crate) fn channel_error(error: &CallError, token: TokenName) -> ChannelError
         let problem = format!("Slack does not accept this token for {}: {}", token.purpose(), token.place());
         return ChannelError::Setting(problem);
     }
-    if error.is_of_token() {
+    if error.is_of_token() || error.is_of_permission() {
         let reason = format!("{error}. {}", token.place());
         return ChannelError::Credentials { service: SERVICE, reason };
     }

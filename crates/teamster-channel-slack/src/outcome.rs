@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use teamster_channel::{Operation, RateScope, SendError, SendOutcome};
 
-use crate::error::CallError;
+use crate::error::{CallError, TokenName};
 
 /// How long nothing is sent if the service rejects the token, or a proxy refuses the calls.
 const AFTER_REJECTION: Duration = Duration::from_mins(1);
@@ -35,8 +35,14 @@ pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
             Operation::New => SendOutcome::Unknown(reason),
             Operation::Edit(_) | Operation::Delete(_) => later(None, RateScope::Chat),
         },
-        // The messages wait until the token, or its scopes, are corrected.
+        // The messages wait until the token is corrected.
         _ if error.is_of_token() => later(Some(AFTER_REJECTION), RateScope::Channel),
+        // Answers do not wait behind a file.
+        _ if let Some(scope) = error.missing_scope_of_file() => {
+            SendOutcome::NotSent(SendError::Never(TokenName::Bot.without_scope(scope)))
+        }
+        // Other methods and other chats work.
+        _ if error.is_of_permission() => later(Some(AFTER_REJECTION), RateScope::Chat),
         _ if error.refusal().is_some_and(|code| GONE.contains(&code)) => SendOutcome::NotSent(SendError::Gone(reason)),
         _ if !error.is_final() => later(None, RateScope::Chat),
         _ => SendOutcome::NotSent(SendError::Never(reason)),
