@@ -61,7 +61,9 @@ impl<'a> Handler<'a> {
         let event = match EventPayload::deserialize(payload) {
             Ok(EventPayload { event, .. }) => event,
             Err(error) => {
-                tracing::error!(%error, "an event of Slack cannot be read; it is skipped");
+                // The error itself can quote what a person has written.
+                let (kind, problem) = (payload.pointer("/event/type").and_then(Value::as_str), error.classify());
+                tracing::error!(kind, ?problem, "an event of Slack cannot be read; it is skipped");
                 return Ok(None);
             }
         };

@@ -370,7 +370,9 @@ fn read_update(value: Value) -> Option<Update> {
     match serde_json::from_value(value) {
         Ok(update) => Some(update),
         Err(error) => {
-            tracing::error!(update = id, %error, "an update of Telegram cannot be read; it is skipped");
+            // The error itself can quote what a person has written.
+            let problem = error.classify();
+            tracing::error!(update = id, ?problem, "an update of Telegram cannot be read; it is skipped");
             Some(Update { update_id: id, ..Update::default() })
         }
     }
