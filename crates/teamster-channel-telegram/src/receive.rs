@@ -1,8 +1,9 @@
 //! The poll: it gets updates, and confirms them after they were accepted.
 //!
 //! An update is confirmed by the offset of the next poll. The offset is stored after the updates below it were accepted, and
-//! used to recognize them at the next start. If it cannot be stored, it is used nevertheless, and storing it is tried again. The first poll of a start has no offset: the service numbers updates anew after a
-//! week without one, and an offset that is too high would lose messages. What was accepted before is recognized by its id.
+//! used to recognize them at the next start. If it cannot be stored, it is used nevertheless, and storing it is tried again.
+//! The first poll of a start has no offset: the service numbers updates anew after a week without one, and an offset that is too
+//! high would lose messages. What was accepted before is recognized by its id.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
