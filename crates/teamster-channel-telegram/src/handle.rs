@@ -10,7 +10,7 @@ use teamster_channel::{
 use crate::api::CALL_TIMEOUT;
 use crate::download::Files;
 use crate::mapping::{Context, Incoming, Origin, Received, Token, incoming};
-use crate::receive::Receiver;
+use crate::receive::{Handled, Receiver};
 use crate::text::{MAX_TEXT, format};
 use crate::types::Update;
 
@@ -25,15 +25,6 @@ struct AnswerPress<'a> {
     callback_query_id: &'a str,
     text: &'a str,
     show_alert: bool,
-}
-
-/// What was handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handled {
-    /// The answer to a question.
-    Answer,
-    /// Anything else.
-    Other,
 }
 
 impl Receiver<'_> {

@@ -16,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::aliases::Aliases;
 use crate::api::{Api, CALL_TIMEOUT, CallError};
 use crate::config::Groups;
-use crate::groups::{continues, group, may_continue};
-use crate::handle::Handled;
+use crate::groups::{group, leave_last_message, may_continue};
 use crate::service::{HAS_WEBHOOK, TelegramChannel, channel_error};
 use crate::types::{Bot, UPDATE_KINDS, Update};
 
@@ -85,6 +84,15 @@ struct GetUpdates {
     limit: usize,
     timeout: u64,
     allowed_updates: [&'static str; 3],
+}
+
+/// What was handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// The answer to a question.
+    Answer,
+    /// Anything else.
+    Other,
 }
 
 /// What follows a failed poll.
@@ -376,17 +384,6 @@ fn read_update(value: Value) -> Option<Update> {
             tracing::error!(update = id, ?problem, "an update of Telegram cannot be read; it is skipped");
             Some(Update { update_id: id, ..Update::default() })
         }
-    }
-}
-
-/// Removes the last message, if there are others: its further parts are in the next poll.
-fn leave_last_message(updates: &mut Vec<Update>) {
-    let Some(last) = updates.last().cloned() else { return };
-    let is_same =
-        |update: &Update| update.update_id == last.update_id || continues(std::slice::from_ref(update), &last);
-    let start = updates.iter().position(is_same).filter(|start| *start > 0);
-    if let Some(start) = start.filter(|_| may_continue(std::slice::from_ref(&last))) {
-        updates.truncate(start);
     }
 }
 

@@ -158,7 +158,7 @@ async fn a_file_of_a_stranger_is_not_downloaded_and_gets_no_reply() {
     let is_of_stranger = |method: &str| matches!(method, "files.info" | "chat.postMessage");
     let calls = world.server.calls();
     assert!(!calls.iter().any(|call| is_of_stranger(&call.method)), "{calls:?}");
-    assert_eq!(calls.iter().filter(|call| call.method == "users.info").count(), 1, "only Ada is asked for");
+    assert_eq!(calls.iter().filter(|call| call.method == "users.info").count(), 1, "only for Ada");
     assert_eq!(world.server.messages(&mallory.direct()).len(), 2, "no reply");
     receiving.stop().await;
 }
