@@ -166,7 +166,7 @@ impl TokenKind {
 }
 
 impl Token {
-    /// Checks the form of a token: its prefix, then letters, digits and `-`.
+    /// Checks the form of a token: its prefix, then letters, digits, `-`, `_` and `.`.
     ///
     /// # Errors
     /// The text has another form.

@@ -64,7 +64,9 @@ impl<'a> Connections<'a> {
         match opened {
             Ok(stream) => self.current = Some(self.sockets.add(stream)),
             Err(CallError::Limited { retry_after, .. }) => self.open(retry_after),
-            Err(error) if error.is_of_token() || error.is_refusal("socket_mode_not_enabled") => {
+            Err(error)
+                if error.is_of_token() || error.is_of_permission() || error.is_refusal("socket_mode_not_enabled") =>
+            {
                 return Err(socket_error(&error));
             }
             Err(error) => {

@@ -33,18 +33,19 @@ pub(crate) enum CallError {
     /// The answer is not one of the Web API.
     #[error("Slack answers {code} with what is no answer of the Web API")]
     Foreign { code: u16 },
+    /// The bytes of a file were not taken. They are shown to no person.
+    #[error("a file cannot be uploaded: {0}")]
+    NotUploaded(String),
     /// The content is larger than permitted.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
 }
 
-/// The errors of a token. The lists are those of <https://docs.slack.dev/reference/methods/auth.test>.
-const OF_TOKEN: [&str; 11] = [
-    "not_authed",
-    "invalid_auth",
-    "account_inactive",
-    "token_revoked",
-    "token_expired",
+/// The errors of a token that is not valid. The lists are those of <https://docs.slack.dev/reference/methods/auth.test>.
+const OF_TOKEN: [&str; 5] = ["not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired"];
+
+/// The errors of a token that is valid, and lacks a permission for a method or for a chat.
+const OF_PERMISSION: [&str; 6] = [
     "not_allowed_token_type",
     "no_permission",
     "missing_scope",
@@ -69,10 +70,22 @@ impl CallError {
         self.refusal() == Some(code)
     }
 
-    /// Returns whether the token is wrong, or lacks a scope.
+    /// Returns whether the service rejects the token for every call.
     pub(crate) fn is_of_token(&self) -> bool {
-        self.refusal().is_some_and(|error| OF_TOKEN.contains(&error))
-            || matches!(self, Self::Foreign { code: 401 | 403 })
+        self.refusal().is_some_and(|error| OF_TOKEN.contains(&error)) || matches!(self, Self::Foreign { code: 401 })
+    }
+
+    /// Returns whether the token lacks a permission for this method or this chat.
+    pub(crate) fn is_of_permission(&self) -> bool {
+        self.refusal().is_some_and(|error| OF_PERMISSION.contains(&error))
+    }
+
+    /// Returns the scope that a call for a file needs, if it is missing.
+    pub(crate) fn missing_scope_of_file(&self) -> Option<&str> {
+        match self {
+            Self::Refused { method, needed, .. } if method.starts_with("files.") => needed.as_deref(),
+            _ => None,
+        }
     }
 
     /// Returns whether the call may have had an effect.
@@ -81,7 +94,7 @@ impl CallError {
             Self::Unknown(_) => true,
             Self::Foreign { code } => !(400..500).contains(code),
             Self::Refused { error, .. } => UNCERTAIN.contains(&error.as_str()),
-            Self::Limited { .. } | Self::NotSent(_) | Self::TooLarge(_) => false,
+            Self::Limited { .. } | Self::NotSent(_) | Self::NotUploaded(_) | Self::TooLarge(_) => false,
         }
     }
 
@@ -92,9 +105,10 @@ impl CallError {
                 !UNCERTAIN.contains(&error.as_str())
                     && !matches!(error.as_str(), "request_timeout" | "team_added_to_org")
             }
-            Self::Foreign { code } => (400..500).contains(code),
+            // A proxy refuses the call, so nothing is known about its content. Only its size is the cause of a 413.
+            Self::Foreign { code } => *code == 413,
             Self::TooLarge(_) => true,
-            Self::Limited { .. } | Self::NotSent(_) | Self::Unknown(_) => false,
+            Self::Limited { .. } | Self::NotSent(_) | Self::NotUploaded(_) | Self::Unknown(_) => false,
         }
     }
 }
@@ -108,7 +122,7 @@ pub(crate) fn channel_error(error: &CallError, token: TokenName) -> ChannelError
         let problem = format!("Slack does not accept this token for {}: {}", token.purpose(), token.place());
         return ChannelError::Setting(problem);
     }
-    if error.is_of_token() {
+    if error.is_of_token() || error.is_of_permission() {
         let reason = format!("{error}. {}", token.place());
         return ChannelError::Credentials { service: SERVICE, reason };
     }
@@ -167,11 +181,13 @@ mod tests {
         for error in [refused("fatal_error"), CallError::Unknown(String::new()), CallError::Foreign { code: 502 }] {
             assert!(error.is_uncertain() && !error.is_final(), "{error:?}");
         }
-        for error in [refused("channel_not_found"), CallError::Foreign { code: 404 }, CallError::TooLarge(1)] {
+        for error in [refused("channel_not_found"), CallError::Foreign { code: 413 }, CallError::TooLarge(1)] {
             assert!(!error.is_uncertain() && error.is_final(), "{error:?}");
         }
         let limited = CallError::Limited { method: "chat.update", retry_after: Duration::from_secs(1) };
-        assert!(!limited.is_uncertain() && !limited.is_final());
+        for error in [limited, CallError::Foreign { code: 404 }] {
+            assert!(!error.is_uncertain() && !error.is_final(), "{error:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 use teamster_channel::{Author, ChatCommand, Edit, InboxError, Message, Receipt, render};
 use tokio::sync::SemaphorePermit;
@@ -28,8 +29,8 @@ pub(crate) enum Handled<'a> {
 }
 
 impl<'a> Handler<'a> {
-    /// Handles an envelope. What cannot be stored now is tried again until the gateway stops: the service sends an envelope three
-    /// times only.
+    /// Handles an envelope. What cannot be stored now is tried again until the gateway stops: the service sends an envelope again
+    /// at most three times.
     pub(crate) async fn handle(&'a self, envelope: &Envelope) -> Handled<'a> {
         let mut delay = FIRST_DELAY;
         loop {
@@ -57,10 +58,12 @@ impl<'a> Handler<'a> {
     }
 
     async fn event(&self, payload: &Value) -> Result<Option<Reply>, InboxError> {
-        let event = match EventPayload::deserialize_from(payload) {
+        let event = match EventPayload::deserialize(payload) {
             Ok(EventPayload { event, .. }) => event,
             Err(error) => {
-                tracing::error!(%error, "an event of Slack cannot be read; it is skipped");
+                // The error itself can quote what a person has written.
+                let (kind, problem) = (payload.pointer("/event/type").and_then(Value::as_str), error.classify());
+                tracing::error!(kind, ?problem, "an event of Slack cannot be read; it is skipped");
                 return Ok(None);
             }
         };
@@ -84,12 +87,13 @@ impl<'a> Handler<'a> {
     /// Handles a message, unless its other event was handled. The events of a chat are handled one after the other.
     async fn once(&self, received: Received, kind: Kind) -> Result<Option<Reply>, InboxError> {
         let id = received.id.clone();
-        let is_addressed = received.is_addressed;
+        let Received { is_addressed, is_bot, .. } = received;
         if self.handled().contains(&id) {
             return Ok(None);
         }
         let reply = match kind {
             Kind::Message => self.message(received).await?,
+            Kind::Command(..) | Kind::Help if !self.may_get_reply(&received) => None,
             Kind::Command(name, argument) => self.command(name, argument, received).await?,
             Kind::Help => {
                 let text = help(&received.author, &received.place.address.chat, self.channel.config().replies);
@@ -99,11 +103,25 @@ impl<'a> Handler<'a> {
         if is_addressed {
             self.handled().insert(id);
         }
-        Ok(reply)
+        // Two programs could answer each other without end. The inbox counts the messages of programs, and not these replies.
+        Ok(reply.filter(|_| !is_bot))
+    }
+
+    /// Returns whether the author gets a reply to a command or to a question for help: a person whom the rules admit, or one who writes
+    /// to the bot only.
+    fn may_get_reply(&self, received: &Received) -> bool {
+        let Received { author, is_bot, place, .. } = received;
+        let author = Author { id: author.clone(), name: author.clone(), is_bot: *is_bot };
+        !author.is_bot && (place.is_direct || self.inbox.is_admitted(&place.address, &author))
     }
 
     async fn message(&self, received: Received) -> Result<Option<Reply>, InboxError> {
         let Received { id, author, is_bot, place, text, files, is_addressed } = received;
+        let unnamed = Author { name: author.clone(), id: author.clone(), is_bot };
+        // A stranger costs no download, no call and no reply.
+        if is_addressed && !self.inbox.is_admitted(&place.address, &unnamed) {
+            return Ok(None);
+        }
         let _permit = self.download_permit(&files, is_addressed).await?;
         let attachments = match self.files(&files, is_addressed).await? {
             Files::Loaded(attachments) => attachments,
@@ -113,7 +131,7 @@ impl<'a> Handler<'a> {
             self.people.author(self.channel.api(), &author, is_bot).await
         } else {
             // The inbox ignores it.
-            Author { name: author.clone(), id: author, is_bot }
+            unnamed
         };
         let address = place.address.clone();
         let message = Message { ids: vec![id], address, author, text, attachments, is_addressed };
@@ -174,12 +192,6 @@ enum Kind {
     Message,
     Command(&'static str, String),
     Help,
-}
-
-impl EventPayload {
-    fn deserialize_from(payload: &Value) -> Result<Self, serde_json::Error> {
-        serde::Deserialize::deserialize(payload)
-    }
 }
 
 /// Returns the key of the stored threads. Each workspace has its own.

@@ -70,7 +70,9 @@ impl<'a> Handler<'a> {
         let interaction = match Interaction::deserialize(payload) {
             Ok(interaction) => interaction,
             Err(error) => {
-                tracing::error!(%error, "a press in Slack cannot be read; it is skipped");
+                // The error itself can quote what a person has written.
+                let (kind, problem) = (payload.get("type").and_then(Value::as_str), error.classify());
+                tracing::error!(kind, ?problem, "a press in Slack cannot be read; it is skipped");
                 return Ok(Ack::plain());
             }
         };
@@ -158,7 +160,9 @@ impl<'a> Handler<'a> {
         let command = match SlashCommand::deserialize(&envelope.payload) {
             Ok(command) => command,
             Err(error) => {
-                tracing::error!(%error, "a command in Slack cannot be read; it is skipped");
+                // The error itself can quote what a person has written.
+                let problem = error.classify();
+                tracing::error!(?problem, "a command in Slack cannot be read; it is skipped");
                 return Ack::plain();
             }
         };

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use teamster_channel::{Operation, RateScope, SendError, SendOutcome};
 
-use crate::error::CallError;
+use crate::error::{CallError, TokenName};
 
-/// How long nothing is sent if the service rejects the token.
+/// How long nothing is sent if the service rejects the token, or a proxy refuses the calls.
 const AFTER_REJECTION: Duration = Duration::from_mins(1);
 
 /// The message of an edit does not exist, or cannot be edited any more.
@@ -26,15 +26,41 @@ pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
             Operation::New => later(Some(*retry_after), RateScope::Chat),
             Operation::Edit(_) | Operation::Delete(_) => later(Some(*retry_after), RateScope::Channel),
         },
+        // A proxy refuses the call.
+        CallError::Foreign { code } if !error.is_final() && (400..500).contains(code) => {
+            later(Some(AFTER_REJECTION), RateScope::Channel)
+        }
         // A repeated edit is harmless.
         _ if error.is_uncertain() => match operation {
             Operation::New => SendOutcome::Unknown(reason),
             Operation::Edit(_) | Operation::Delete(_) => later(None, RateScope::Chat),
         },
-        // The messages wait until the token, or its scopes, are corrected.
+        // The messages wait until the token is corrected.
         _ if error.is_of_token() => later(Some(AFTER_REJECTION), RateScope::Channel),
+        // Answers do not wait behind a file.
+        _ if let Some(scope) = error.missing_scope_of_file() => {
+            SendOutcome::NotSent(SendError::Never(TokenName::Bot.without_scope(scope)))
+        }
+        // Other methods and other chats work.
+        _ if error.is_of_permission() => later(Some(AFTER_REJECTION), RateScope::Chat),
         _ if error.refusal().is_some_and(|code| GONE.contains(&code)) => SendOutcome::NotSent(SendError::Gone(reason)),
         _ if !error.is_final() => later(None, RateScope::Chat),
         _ => SendOutcome::NotSent(SendError::Never(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {
+        let outcome = |code| outcome(&CallError::Foreign { code }, &Operation::New);
+        for code in [400, 401, 403, 404, 407, 408] {
+            let SendOutcome::NotSent(SendError::Later { after, scope, .. }) = outcome(code) else { panic!("{code}") };
+            assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Channel));
+        }
+        assert!(matches!(outcome(413), SendOutcome::NotSent(SendError::Never(_))));
+        assert!(matches!(outcome(502), SendOutcome::Unknown(_)));
     }
 }

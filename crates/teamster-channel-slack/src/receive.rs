@@ -70,7 +70,9 @@ async fn bot(channel: &SlackChannel, stop: &CancellationToken) -> Result<Option<
         };
         let delay = match answered {
             Ok(answered) => return Ok(Some(answered.result)),
-            Err(error) if error.is_of_token() => return Err(channel_error(&error, TokenName::Bot)),
+            Err(error) if error.is_of_token() || error.is_of_permission() => {
+                return Err(channel_error(&error, TokenName::Bot));
+            }
             Err(CallError::Limited { retry_after, .. }) => retry_after,
             Err(error) => {
                 tracing::warn!(%error, "Slack does not answer; it is asked again");

@@ -138,7 +138,13 @@ impl SlackChannel {
             |error: CallError| if error.is_uncertain() { CallError::NotSent(error.to_string()) } else { error };
         let target: UploadUrl =
             self.api().call("files.getUploadURLExternal", &parameters, SEND_TIMEOUT).await.map_err(unshown)?;
-        self.api().upload(&target.upload_url, outgoing.bytes.to_vec(), UPLOAD_TIMEOUT).await.map_err(unshown)?;
+        let uploaded = self.api().upload(&target.upload_url, outgoing.bytes.to_vec(), UPLOAD_TIMEOUT).await;
+        // The files have a host of their own. Messages do not depend on it.
+        uploaded.map_err(|error| match error {
+            CallError::Limited { .. } => error,
+            _ if error.is_final() => error,
+            _ => CallError::NotUploaded(error.to_string()),
+        })?;
         let files = json!([{"id": target.file_id, "title": file.name}]);
         let Address { chat, thread } = &outgoing.address;
         let mut parameters: Parameters<'_> =

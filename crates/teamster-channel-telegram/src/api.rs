@@ -17,6 +17,9 @@ const MAX_ANSWER: usize = 16 << 20;
 /// The longest description of an error that is kept, in characters.
 const MAX_DESCRIPTION: usize = 300;
 
+/// The longest time to wait after a 429, so that it can be added to a time.
+const MAX_WAIT: Duration = Duration::from_hours(24);
+
 /// The time limit of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -185,7 +188,7 @@ impl Api {
         Err(CallError::Refused {
             code: answer.error_code.unwrap_or(code),
             description: self.clean(&answer.description.unwrap_or_default()),
-            retry_after: retry_after.map(Duration::from_secs),
+            retry_after: retry_after.map(|seconds| Duration::from_secs(seconds).min(MAX_WAIT)),
             migrate_to: migrate_to_chat_id,
         })
     }

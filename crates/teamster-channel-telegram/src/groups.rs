@@ -54,6 +54,17 @@ pub(crate) fn continues(group: &[Update], update: &Update) -> bool {
     is_same_place && (is_album || is_rest)
 }
 
+/// Removes the last message, if there are others: its further parts are in the next poll.
+pub(crate) fn leave_last_message(updates: &mut Vec<Update>) {
+    let Some(last) = updates.last().cloned() else { return };
+    let is_same =
+        |update: &Update| update.update_id == last.update_id || continues(std::slice::from_ref(update), &last);
+    let start = updates.iter().position(is_same).filter(|start| *start > 0);
+    if let Some(start) = start.filter(|_| may_continue(std::slice::from_ref(&last))) {
+        updates.truncate(start);
+    }
+}
+
 fn is_long_text(message: &Message) -> bool {
     // A text that is short in bytes need not be counted.
     message.text.as_deref().is_some_and(|text| text.len() >= SPLIT_FROM && utf16_length(text) >= SPLIT_FROM)

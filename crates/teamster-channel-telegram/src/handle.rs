@@ -10,7 +10,7 @@ use teamster_channel::{
 use crate::api::CALL_TIMEOUT;
 use crate::download::Files;
 use crate::mapping::{Context, Incoming, Origin, Received, Token, incoming};
-use crate::receive::Receiver;
+use crate::receive::{Handled, Receiver};
 use crate::text::{MAX_TEXT, format};
 use crate::types::Update;
 
@@ -29,38 +29,51 @@ struct AnswerPress<'a> {
 
 impl Receiver<'_> {
     /// Handles updates that are one message. An error means that they must be received again.
-    pub(crate) async fn handle(&mut self, updates: &[Update]) -> Result<(), InboxError> {
+    pub(crate) async fn handle(&mut self, updates: &[Update]) -> Result<Handled, InboxError> {
         let mapped = {
             let aliases = self.channel.aliases();
             let context = Context { bot: &self.bot, groups: self.channel.config().groups, aliases: &aliases };
             incoming(updates, context)
         };
         match mapped {
-            Incoming::Message(received) => self.message(received, updates).await,
-            Incoming::Reply { token, message } => self.reply(token, message, updates).await,
+            Incoming::Reply { token, message } => return self.reply(token, message, updates).await,
+            Incoming::Message(received) => self.message(received, updates).await?,
+            Incoming::Command { author, origin, .. } | Incoming::Help { author, origin }
+                if !self.may_get_reply(&author, &origin) => {}
             Incoming::Command { name, argument, author, origin } => {
                 let command = ChatCommand { name: name.to_owned(), argument, author, address: origin.address.clone() };
                 let reply = self.inbox.command(command).await?;
                 self.reply_with(&origin, &reply.text).await;
-                Ok(())
             }
-            Incoming::Help { author, origin } => {
-                self.reply_with(&origin, &help(&author, &origin)).await;
-                Ok(())
+            Incoming::Help { author, origin } => self.reply_with(&origin, &help(&author, &origin)).await,
+            Incoming::Edit { id, .. } if self.joined.contains(&id) => {}
+            Incoming::Edit { id, text } => _ = self.inbox.edit(Edit { id, text }).await?,
+            Incoming::Press { callback, token, author, origin } => {
+                self.press(&callback, token, author, origin).await?;
             }
-            Incoming::Edit { id, .. } if self.joined.contains(&id) => Ok(()),
-            Incoming::Edit { id, text } => self.inbox.edit(Edit { id, text }).await.map(|_| ()),
-            Incoming::Press { callback, token, author, origin } => self.press(&callback, token, author, origin).await,
-            Incoming::Migrated { from, to } => {
-                self.channel.aliases().migrated(from, to);
-                Ok(())
+            Incoming::Migrated { from, to } => self.channel.aliases().migrated(from, to),
+            Incoming::Unreadable { author, origin } => {
+                if self.inbox.is_admitted(&origin.address, &author) {
+                    let text = "This kind of message cannot be read. Send a text or a file.";
+                    self.refuse(&author, &origin, text).await;
+                }
             }
-            Incoming::Unreadable { author, origin } if !self.inbox.is_admitted(&origin.address, &author) => Ok(()),
-            Incoming::Unreadable { origin, .. } => {
-                self.reply_with(&origin, "This kind of message cannot be read. Send a text or a file.").await;
-                Ok(())
-            }
-            Incoming::Nothing => Ok(()),
+            Incoming::Nothing => {}
+        }
+        Ok(Handled::Other)
+    }
+
+    /// Returns whether the author gets a reply to a command or to a question for help, or a refusal: a person whom the rules admit, or
+    /// one who writes to the bot only.
+    fn may_get_reply(&self, author: &Author, origin: &Origin) -> bool {
+        // Two programs could answer each other without end. The inbox counts the messages of programs, and not these replies.
+        !author.is_bot && (origin.is_private || self.inbox.is_admitted(&origin.address, author))
+    }
+
+    /// Replies that a message is refused.
+    async fn refuse(&self, author: &Author, origin: &Origin, reason: &str) {
+        if self.may_get_reply(author, origin) {
+            self.reply_with(origin, reason).await;
         }
     }
 
@@ -72,19 +85,20 @@ impl Receiver<'_> {
         let attachments = match self.files(&files, is_addressed, updates).await? {
             Files::Loaded(attachments) => attachments,
             Files::Refused(reason) => {
-                self.reply_with(&origin, &reason).await;
+                self.refuse(&author, &origin, &reason).await;
                 return Ok(());
             }
         };
         if ids.len() > 1 && files.is_empty() {
             self.remember_joined(&ids);
         }
-        let address = origin.address.clone();
+        let (address, sender) = (origin.address.clone(), author.clone());
         let receipt = self.inbox.message(Message { ids, address, author, text, attachments, is_addressed }).await?;
         match receipt {
-            Receipt::Refused(reason) => self.reply_with(&origin, &render::escape(&reason)).await,
+            Receipt::Refused(reason) => self.refuse(&sender, &origin, &render::escape(&reason)).await,
             Receipt::Busy(reason) => {
-                self.reply_with(&origin, &format!("{} Send the message again later.", render::escape(&reason))).await;
+                let text = format!("{} Send the message again later.", render::escape(&reason));
+                self.refuse(&sender, &origin, &text).await;
             }
             Receipt::Accepted { .. } | Receipt::Duplicate | Receipt::Ignored => {}
         }
@@ -92,7 +106,7 @@ impl Receiver<'_> {
     }
 
     /// Answers a question. If it is closed, the reply is a message.
-    async fn reply(&mut self, token: String, received: Received, updates: &[Update]) -> Result<(), InboxError> {
+    async fn reply(&mut self, token: String, received: Received, updates: &[Update]) -> Result<Handled, InboxError> {
         let answer = PromptAnswer {
             token,
             message: Some(received.text.clone()),
@@ -100,12 +114,12 @@ impl Receiver<'_> {
             address: received.origin.address.clone(),
         };
         match self.inbox.answer(answer).await? {
-            PromptDecision::Applied => Ok(()),
+            PromptDecision::Applied => Ok(Handled::Answer),
             PromptDecision::NotAllowed => {
-                self.reply_with(&received.origin, NOT_ALLOWED).await;
-                Ok(())
+                self.refuse(&received.author, &received.origin, NOT_ALLOWED).await;
+                Ok(Handled::Other)
             }
-            PromptDecision::Closed => self.message(received, updates).await,
+            PromptDecision::Closed => self.message(received, updates).await.map(|()| Handled::Other),
         }
     }
 

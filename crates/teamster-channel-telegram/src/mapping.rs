@@ -64,6 +64,8 @@ pub(crate) struct Origin {
     pub(crate) address: Address,
     /// The id of the message in its chat.
     pub(crate) message_id: i64,
+    /// Whether it is a chat of one person with the bot.
+    pub(crate) is_private: bool,
 }
 
 /// A file that is not downloaded.
@@ -220,7 +222,7 @@ fn origin(message: &Message, context: Context<'_>) -> Origin {
     let thread = message.message_thread_id.filter(|_| message.is_topic_message);
     let chat = context.aliases.first(message.chat.id).to_string();
     let thread = thread.map(|thread| thread.to_string()).unwrap_or_default();
-    Origin { address: Address { chat, thread }, message_id: message.message_id }
+    Origin { address: Address { chat, thread }, message_id: message.message_id, is_private: is_private(message) }
 }
 
 fn is_private(message: &Message) -> bool {

@@ -1,8 +1,9 @@
 //! The poll: it gets updates, and confirms them after they were accepted.
 //!
 //! An update is confirmed by the offset of the next poll. The offset is stored after the updates below it were accepted, and
-//! used to recognize them at the next start. The first poll of a start has no offset: the service numbers updates anew after a
-//! week without one, and an offset that is too high would lose messages. What was accepted before is recognized by its id.
+//! used to recognize them at the next start. If it cannot be stored, it is used nevertheless, and storing it is tried again.
+//! The first poll of a start has no offset: the service numbers updates anew after a week without one, and an offset that is too
+//! high would lose messages. What was accepted before is recognized by its id.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::aliases::Aliases;
 use crate::api::{Api, CALL_TIMEOUT, CallError};
 use crate::config::Groups;
-use crate::groups::{continues, group, may_continue};
+use crate::groups::{group, leave_last_message, may_continue};
 use crate::service::{HAS_WEBHOOK, TelegramChannel, channel_error};
 use crate::types::{Bot, UPDATE_KINDS, Update};
 
@@ -65,6 +66,10 @@ pub(crate) struct Receiver<'a> {
     api: Api,
     /// The id of the first update that is not handled.
     offset: Option<i64>,
+    /// When to store the offset again. `None`: it is stored.
+    store_offset_at: Option<Instant>,
+    /// Failures of storing the offset in a row.
+    store_failures: u32,
     /// Updates from the second number up to the first one were handled before this start.
     handled: Option<(i64, i64)>,
     last_update: Instant,
@@ -81,6 +86,15 @@ struct GetUpdates {
     allowed_updates: [&'static str; 3],
 }
 
+/// What was handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// The answer to a question.
+    Answer,
+    /// Anything else.
+    Other,
+}
+
 /// What follows a failed poll.
 enum AfterFailure {
     Wait(Duration),
@@ -95,7 +109,7 @@ pub(crate) async fn receive(
 ) -> Result<(), ChannelError> {
     let Some(mut receiver) = Receiver::start(channel, inbox, stop).await? else { return Ok(()) };
     while !receiver.stop.is_cancelled() {
-        let Some(polled) = receiver.poll(POLL).await else { break };
+        let Some(polled) = receiver.poll(receiver.hold()).await else { break };
         match polled {
             Ok(updates) => {
                 receiver.conflicts = 0;
@@ -110,6 +124,9 @@ pub(crate) async fn receive(
                 AfterFailure::Wait(delay) => receiver.wait(delay).await,
                 AfterFailure::End(error) => return Err(error),
             },
+        }
+        if receiver.store_offset_at.is_some_and(|at| at <= Instant::now()) {
+            receiver.store_offset().await;
         }
         receiver.store_aliases().await;
     }
@@ -133,6 +150,8 @@ impl<'a> Receiver<'a> {
             stop,
             api,
             offset: None,
+            store_offset_at: None,
+            store_failures: 0,
             handled: None,
             last_update: Instant::now(),
             failures: 0,
@@ -192,6 +211,13 @@ impl<'a> Receiver<'a> {
         }
     }
 
+    /// Returns how long the service may hold the next poll. An offset that is not stored does not wait for the end of a long poll.
+    fn hold(&self) -> Duration {
+        let Some(at) = self.store_offset_at else { return POLL };
+        // The service counts whole seconds.
+        Duration::from_secs(at.saturating_duration_since(Instant::now()).as_secs().saturating_add(1)).min(POLL)
+    }
+
     /// Polls once. `None`: the gateway stops.
     async fn poll(&self, hold: Duration) -> Option<Result<Vec<Update>, CallError>> {
         let offset = self.offset.filter(|_| self.last_update.elapsed() < OFFSET_LASTS);
@@ -212,15 +238,18 @@ impl<'a> Receiver<'a> {
             |update: &Update| !self.handled.is_some_and(|(before, from)| (from..before).contains(&update.update_id));
         let groups = group(updates.into_iter().filter(is_new).collect());
         for (index, updates) in groups.iter().enumerate() {
-            if let Err(error) = self.handle(updates).await {
-                tracing::warn!(%error, "an update of Telegram is not accepted now; it is received again");
-                let rest = groups.iter().skip(index).flatten();
-                self.confirm(rest.map(|update| update.update_id).min()).await;
-                let delay = self.next_delay();
-                return self.wait(delay).await;
-            }
-            if updates.iter().any(is_command) {
-                // A command has an effect each time.
+            let handled = match self.handle(updates).await {
+                Ok(handled) => handled,
+                Err(error) => {
+                    tracing::warn!(%error, "an update of Telegram is not accepted now; it is received again");
+                    let rest = groups.iter().skip(index).flatten();
+                    self.confirm(rest.map(|update| update.update_id).min()).await;
+                    let delay = self.next_delay();
+                    return self.wait(delay).await;
+                }
+            };
+            if handled == Handled::Answer || updates.iter().any(may_be_command) {
+                // A command has an effect each time, and a repeated answer to a closed question would be a message.
                 let rest = groups.iter().skip(index + 1).flatten();
                 let next = rest.map(|update| update.update_id).min();
                 self.confirm(next.or(last.map(|last| last.saturating_add(1)))).await;
@@ -255,12 +284,24 @@ impl<'a> Receiver<'a> {
         updates
     }
 
-    /// Stores the offset, and uses it for the next poll. A failure only means that updates are received again.
+    /// Uses the offset for the next poll, and stores it. All updates below it are durable or done, so the next poll may confirm them
+    /// in any case: otherwise the service would send them again at once, and commands would run again.
     async fn confirm(&mut self, offset: Option<i64>) {
         let Some(offset) = offset.filter(|offset| Some(*offset) != self.offset) else { return };
-        match self.inbox.set_state(&self.key("offset"), json!(offset)).await {
-            Ok(()) => self.offset = Some(offset),
-            Err(error) => tracing::warn!(%error, "cannot store the offset of Telegram's updates"),
+        self.offset = Some(offset);
+        self.store_offset().await;
+    }
+
+    /// Stores the offset. After a failure, it is tried again after a delay.
+    async fn store_offset(&mut self) {
+        match self.inbox.set_state(&self.key("offset"), json!(self.offset)).await {
+            Ok(()) => (self.store_offset_at, self.store_failures) = (None, 0),
+            Err(error) => {
+                let delay = delay_after(self.store_failures);
+                self.store_failures = self.store_failures.saturating_add(1);
+                self.store_offset_at = Instant::now().checked_add(delay);
+                tracing::warn!(%error, ?delay, "cannot store the offset of Telegram's updates; it is tried again");
+            }
         }
     }
 
@@ -314,7 +355,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn next_delay(&mut self) -> Duration {
-        let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_DELAY);
+        let delay = delay_after(self.failures);
         self.failures = self.failures.saturating_add(1);
         delay
     }
@@ -327,30 +368,27 @@ impl<'a> Receiver<'a> {
     }
 }
 
+/// Returns the delay after this number of failures in a row.
+fn delay_after(failures: u32) -> Duration {
+    FIRST_DELAY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(MAX_DELAY)
+}
+
 /// Reads an update. One that has not the documented form is skipped, since it would block all that follow.
 fn read_update(value: Value) -> Option<Update> {
     let id = value.get("update_id").and_then(Value::as_i64)?;
     match serde_json::from_value(value) {
         Ok(update) => Some(update),
         Err(error) => {
-            tracing::error!(update = id, %error, "an update of Telegram cannot be read; it is skipped");
+            // The error itself can quote what a person has written.
+            let problem = error.classify();
+            tracing::error!(update = id, ?problem, "an update of Telegram cannot be read; it is skipped");
             Some(Update { update_id: id, ..Update::default() })
         }
     }
 }
 
-/// Removes the last message, if there are others: its further parts are in the next poll.
-fn leave_last_message(updates: &mut Vec<Update>) {
-    let Some(last) = updates.last().cloned() else { return };
-    let is_same =
-        |update: &Update| update.update_id == last.update_id || continues(std::slice::from_ref(update), &last);
-    let start = updates.iter().position(is_same).filter(|start| *start > 0);
-    if let Some(start) = start.filter(|_| may_continue(std::slice::from_ref(&last))) {
-        updates.truncate(start);
-    }
-}
-
-fn is_command(update: &Update) -> bool {
+/// Returns whether an update may be a command: its text starts with `/`, or with a mention.
+fn may_be_command(update: &Update) -> bool {
     let text = update.message.as_ref().and_then(|message| message.text.as_deref());
     text.is_some_and(|text| text.trim_start().starts_with('/') || text.trim_start().starts_with('@'))
 }

@@ -18,7 +18,7 @@ use crate::types::{InlineButton, InlineKeyboard, SentMessage};
 /// outcome is known.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(55);
 
-/// How long nothing is sent if the service rejects the token.
+/// How long nothing is sent if the service rejects the token, or a proxy refuses the calls.
 const AFTER_REJECTION: Duration = Duration::from_mins(1);
 
 /// The largest image that the service accepts as a photo.
@@ -245,6 +245,10 @@ impl TelegramChannel {
                 later(Some(wait), scope)
             }
             CallError::Foreign { code: 429 } => later(Some(Duration::from_secs(5)), RateScope::Channel),
+            // A proxy refuses the call, so nothing is known about the message. Only its size is the cause of a 413.
+            CallError::Foreign { code } if *code != 413 && (400..500).contains(code) => {
+                later(Some(AFTER_REJECTION), RateScope::Channel)
+            }
             // The service may have stored the message before it failed. A repeated edit is harmless.
             _ if error.code().is_some_and(|code| !(400..500).contains(&code)) => match operation {
                 Operation::New => SendOutcome::Unknown(reason),
@@ -307,4 +311,22 @@ fn form(
         Err(_) => Part::bytes(outgoing.bytes.to_vec()).file_name(file.name.clone()),
     };
     Ok(form.part(field, part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{TelegramConfig, Token};
+
+    #[test]
+    fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {
+        let channel = TelegramChannel::new(TelegramConfig::new(Token::new("1:secret").unwrap())).unwrap();
+        let outcome = |code| channel.outcome(&CallError::Foreign { code }, &Operation::New, 1);
+        for code in [400, 401, 403, 404, 407, 408] {
+            let SendOutcome::NotSent(SendError::Later { after, scope, .. }) = outcome(code) else { panic!("{code}") };
+            assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Channel));
+        }
+        assert!(matches!(outcome(413), SendOutcome::NotSent(SendError::Never(_))));
+        assert!(matches!(outcome(502), SendOutcome::Unknown(_)));
+    }
 }

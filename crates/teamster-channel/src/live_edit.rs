@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 /// The longest wait after a failure without a stated time.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 
+/// The longest stated time. A longer one is shortened, so that it can be added to a time.
+const MAX_STATED_WAIT: Duration = Duration::from_hours(24);
+
 /// Decides when an unfinished text is shown. At most one edit is in progress, and a later text replaces a waiting one.
 #[derive(Clone, Debug)]
 pub struct LiveEdit {
@@ -81,14 +84,15 @@ impl LiveEdit {
         self.not_before = Some(now + self.interval);
     }
 
-    /// The service does not have the text, or it is unknown. `after` is the wait that the service requires.
+    /// The service does not have the text, or it is unknown. `after` is the wait that the service requires, of at
+    /// most 24 hours.
     pub fn failed(&mut self, after: Option<Duration>, now: Instant) {
         let text = self.sending.take();
         // A newer text replaces the one that failed.
         self.waiting = self.waiting.take().or(text);
         self.failures = self.failures.saturating_add(1);
         let backoff = self.interval.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_WAIT);
-        self.not_before = Some(now + after.unwrap_or(backoff));
+        self.not_before = Some(now + after.map_or(backoff, |after| after.min(MAX_STATED_WAIT)));
     }
 }
 
@@ -124,6 +128,15 @@ mod tests {
         assert_eq!(edit.next(then), EditStep::Show("the end".into()));
         edit.shown(then);
         assert_eq!(edit.next(then), EditStep::Done);
+    }
+
+    #[test]
+    fn an_absurd_wait_is_one_of_a_day() {
+        let (mut edit, now) = (LiveEdit::new(SECOND, ""), Instant::now());
+        edit.update("a");
+        assert_eq!(edit.next(now), EditStep::Show("a".into()));
+        edit.failed(Some(Duration::MAX), now);
+        assert_eq!(edit.next(now), EditStep::Wait(MAX_STATED_WAIT));
     }
 
     #[test]

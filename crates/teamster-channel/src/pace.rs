@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use crate::capabilities::Capabilities;
 use crate::outbound::RateScope;
 
+/// The longest wait. A longer one is shortened, so that it can be added to a time.
+const MAX_WAIT: Duration = Duration::from_hours(24);
+
 /// The number of chats above which chats that need not wait are removed.
 const MAX_CHATS: usize = 1_024;
 
@@ -46,9 +49,9 @@ impl Pace {
         self.set(chat, next, now);
     }
 
-    /// Permits no call of the chat, or of the channel, for a time.
+    /// Permits no call of the chat, or of the channel, for a time of at most 24 hours.
     pub fn hold(&mut self, chat: &str, scope: RateScope, wait: Duration, now: Instant) {
-        let until = now + wait;
+        let until = now + wait.min(MAX_WAIT);
         match scope {
             RateScope::Channel => self.channel = Some(self.channel.map_or(until, |at| at.max(until))),
             RateScope::Chat => {
@@ -111,6 +114,15 @@ mod tests {
         }
         assert_eq!(pace.channel_wait(now), SECOND * 9 / 2);
         assert_eq!(pace.reserve("a", now), Err(SECOND * 9));
+    }
+
+    #[test]
+    fn an_absurd_wait_is_one_of_a_day() {
+        for (scope, chat) in [(RateScope::Chat, "a"), (RateScope::Channel, "b")] {
+            let (mut pace, now) = (pace(Duration::ZERO, Duration::ZERO), Instant::now());
+            pace.hold("a", scope, Duration::MAX, now);
+            assert_eq!(pace.reserve(chat, now), Err(MAX_WAIT));
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Slash commands and commands in texts.
 
 use serde_json::Value;
+use teamster_channel::Receipt;
 use teamster_channel_slack::Replies;
-use teamster_testkit::slack::{Fault, Post};
+use teamster_testkit::slack::{Fault, Person, Post};
 
 use crate::world::{CHANNEL, World, ada, mention};
 
@@ -95,4 +96,39 @@ async fn a_mention_without_a_text_shows_the_help() {
     world.acknowledged().await;
     assert_eq!(world.server.messages(CHANNEL).len(), 2);
     receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_gets_no_help_no_command_and_no_refusal() {
+    let world = World::with(|config| config.max_download_bytes = 10).await;
+    world.inbox.with(|contents| contents.receipt = Some(Receipt::Refused("Too long.".to_owned())));
+    let receiving = world.receive();
+    let robot = Person { is_bot: true, ..Person::new("U0ROBOT", "Robot") };
+    for text in ["", "/help", "/status", "beep"] {
+        world.server.write(Post::to(CHANNEL, &robot, &mention(text)));
+    }
+    world.server.write(Post::to(CHANNEL, &robot, &mention("")).file("a.txt", "more than ten bytes"));
+    world.acknowledged().await;
+    world.server.write(Post::direct(&ada(), "/help"));
+    world.shown(&ada().direct(), "your author id is U0ADA").await;
+    receiving.stop().await;
+    assert_eq!(world.server.messages(CHANNEL).len(), 5, "no reply");
+    assert!(world.inbox.with(|contents| contents.commands.is_empty()));
+}
+
+#[tokio::test]
+async fn a_stranger_gets_the_help_in_a_direct_message_only() {
+    let world = World::new().await;
+    world.inbox.with(|contents| contents.strangers = vec!["U0MALLORY".to_owned()]);
+    let receiving = world.receive();
+    let mallory = Person::new("U0MALLORY", "Mallory");
+    for text in ["", "/help", "/status"] {
+        world.server.write(Post::to(CHANNEL, &mallory, &mention(text)));
+    }
+    world.acknowledged().await;
+    world.server.write(Post::direct(&mallory, "/help"));
+    world.shown(&mallory.direct(), "your author id is U0MALLORY").await;
+    receiving.stop().await;
+    assert_eq!(world.server.messages(CHANNEL).len(), 3, "no reply");
+    assert!(world.inbox.with(|contents| contents.commands.is_empty()));
 }

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use teamster_channel::{Address, Channel as _, Content, File, Operation, Outgoing, SendError, SendOutcome};
-use teamster_testkit::slack::{Fault, Post};
+use teamster_channel::{Address, Channel as _, Content, File, Operation, Outgoing, RateScope, SendError, SendOutcome};
+use teamster_testkit::slack::{Fault, Person, Post};
 
 use crate::world::{CHANNEL, World, ada, meet, mention, outgoing};
 
@@ -144,6 +144,26 @@ async fn a_file_that_is_not_for_the_bot_is_not_downloaded() {
 }
 
 #[tokio::test]
+async fn a_file_of_a_stranger_is_not_downloaded_and_gets_no_reply() {
+    let world = World::with(|config| config.max_download_bytes = 10).await;
+    world.inbox.with(|contents| contents.strangers = vec!["U0MALLORY".to_owned()]);
+    let receiving = world.receive();
+    let mallory = Person::new("U0MALLORY", "Mallory");
+    let post = Post::direct(&mallory, "").file("a.txt", "x");
+    world.server.write(post.with_file(|file| file.is_of_other_workspace = true));
+    world.server.write(Post::direct(&mallory, "").file("large.txt", "more than ten bytes"));
+    world.acknowledged().await;
+    world.server.write(Post::direct(&ada(), "hello"));
+    world.messages(1).await;
+    let is_of_stranger = |method: &str| matches!(method, "files.info" | "chat.postMessage");
+    let calls = world.server.calls();
+    assert!(!calls.iter().any(|call| is_of_stranger(&call.method)), "{calls:?}");
+    assert_eq!(calls.iter().filter(|call| call.method == "users.info").count(), 1, "only for Ada");
+    assert_eq!(world.server.messages(&mallory.direct()).len(), 2, "no reply");
+    receiving.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_is_sent_to_its_thread_with_a_caption_that_mentions_no_person() {
     let world = World::new().await;
     let thread = world.server.write(Post::to(CHANNEL, &ada(), "topic"));
@@ -167,7 +187,9 @@ async fn a_file_is_unknown_only_after_the_call_that_shows_it() {
     ] {
         world.server.fail(step, &fault, 1);
         let outcome = world.channel.send(&file("a.txt", "", b"text")).await;
-        assert!(matches!(outcome, SendOutcome::NotSent(SendError::Later { .. })), "{step}: {outcome:?}");
+        let SendOutcome::NotSent(SendError::Later { scope, .. }) = outcome else { panic!("{step}: {outcome:?}") };
+        let is_of_channel = scope == RateScope::Channel;
+        assert_eq!(is_of_channel, step != "upload", "messages do not wait for the host of the files");
     }
     assert_eq!(world.server.messages(&ada().direct()).len(), 1, "nothing is shown");
     world.server.fail("files.completeUploadExternal", &Fault::CutAfter, 1);

@@ -12,6 +12,7 @@ mod commands;
 mod connections;
 mod failures;
 mod files;
+mod log;
 mod outcomes;
 mod receiving;
 mod sending;

@@ -137,19 +137,41 @@ async fn an_edit_after_the_time_limit_of_the_workspace_is_gone() {
 }
 
 #[tokio::test]
-async fn with_a_rejected_token_or_without_a_scope_all_messages_wait() {
+async fn with_a_rejected_token_all_messages_wait_and_without_a_permission_those_of_the_chat() {
     let world = World::new().await;
     meet(&world);
     world.server.remove_scope("chat:write");
-    for reason in ["chat:write", "invalid_auth"] {
+    world.server.fail("chat.postMessage", &Fault::Error { error: "ekm_access_denied".to_owned() }, 1);
+    for (reason, expected) in
+        [("ekm_access_denied", RateScope::Chat), ("chat:write", RateScope::Chat), ("invalid_auth", RateScope::Channel)]
+    {
+        if reason == "invalid_auth" {
+            world.server.revoke_bot_token();
+        }
         let outcome = world.channel.send(&new()).await;
         let SendOutcome::NotSent(SendError::Later { scope, after, reason: text }) = outcome else {
             panic!("{outcome:?}")
         };
-        assert_eq!((scope, after), (RateScope::Channel, Some(Duration::from_mins(1))));
+        assert_eq!((scope, after), (expected, Some(Duration::from_mins(1))));
         assert!(text.contains(reason), "{text}");
-        world.server.revoke_bot_token();
     }
+}
+
+#[tokio::test]
+async fn a_file_without_its_scope_delays_no_message_and_names_the_scope() {
+    let world = World::new().await;
+    meet(&world);
+    world.server.remove_scope("files:write");
+    let file = Content::File(File {
+        name: "a.txt".to_owned(),
+        media_type: "text/plain".to_owned(),
+        hash: String::new(),
+        caption: String::new(),
+    });
+    let outcome = world.channel.send(&Outgoing { bytes: Arc::from(*b"x"), ..outgoing(Operation::New, file) }).await;
+    let SendOutcome::NotSent(SendError::Never(reason)) = outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("files:write") && reason.contains("Reinstall"), "{reason}");
+    assert!(matches!(world.channel.send(&new()).await, SendOutcome::Sent(_)));
 }
 
 #[tokio::test]

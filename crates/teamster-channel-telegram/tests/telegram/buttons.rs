@@ -81,3 +81,25 @@ async fn a_question_is_answered_by_a_reply_and_a_later_reply_is_a_message() {
     world.inbox.until("a message", |contents| contents.messages.iter().any(|one| one.text == "and green")).await;
     receiving.stop().await;
 }
+
+#[tokio::test]
+async fn an_answer_to_a_question_is_no_message_after_a_crash_that_follows_it() {
+    let world = World::new().await;
+    let message = ask(&world).await;
+    world.inbox.with(|contents| contents.hangs_after_accept = true);
+    world.server.write(Post::private(&ada(), "blue").reply_to(message));
+    world.server.write(Post::private(&ada(), "next"));
+    let receiving = world.receive();
+    // The receiving side stops at the message before those two, since it was not accepted yet.
+    world.inbox.until("a message", |contents| contents.messages.len() == 1).await;
+    receiving.crash().await;
+    let receiving = world.receive();
+    world.inbox.until("the next message", |contents| contents.messages.len() == 2).await;
+    receiving.crash().await;
+    assert_eq!(world.inbox.with(|contents| contents.answers.len()), 1);
+    world.inbox.with(|contents| contents.hangs_after_accept = false);
+    let receiving = world.receive();
+    world.confirmed().await;
+    receiving.stop().await;
+    assert_eq!(world.inbox.texts(), ["hi", "next"]);
+}

@@ -11,6 +11,7 @@
 mod buttons;
 mod failures;
 mod files;
+mod log;
 mod outcomes;
 mod receiving;
 mod sending;

@@ -188,6 +188,43 @@ async fn commands_are_registered_run_once_and_answered() {
 }
 
 #[tokio::test]
+async fn a_command_runs_once_although_the_offset_cannot_be_stored_which_is_tried_again() {
+    let world = World::new().await;
+    world.inbox.with(|contents| contents.state_failures = 3);
+    let receiving = world.receive();
+    world.server.write(Post::private(&ada(), "/status"));
+    world.inbox.until("the offset", |contents| contents.states.get("offset:4242") == Some(&1_001.into())).await;
+    world.confirmed().await;
+    let commands = world.inbox.with(|contents| contents.commands.len());
+    assert_eq!((commands, world.server.messages(11).len()), (1, 2), "one command and one reply");
+    receiving.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_gets_no_help_no_command_and_no_refusal_and_a_stranger_gets_none_in_a_group() {
+    let world = World::new().await;
+    world.server.set_privacy(false);
+    world.server.create_group(GROUP, &[]);
+    world.inbox.with(|contents| {
+        contents.strangers = vec!["99".to_owned()];
+        contents.receipt = Some(Receipt::Refused("Too long.".to_owned()));
+    });
+    let receiving = world.receive();
+    let robot = Person { is_bot: true, ..Person::new(12, "Robot") };
+    let mallory = Person::new(99, "Mallory");
+    for text in [format!("/start@{BOT_NAME}"), format!("/status@{BOT_NAME}"), format!("@{BOT_NAME} beep")] {
+        world.server.write(Post::to(GROUP, &robot, &text));
+        world.server.write(Post::to(GROUP, &mallory, &text));
+    }
+    world.server.write(Post::private(&mallory, "/start"));
+    world.shown(99, "your author id is 99").await;
+    world.confirmed().await;
+    receiving.stop().await;
+    assert_eq!(world.server.messages(GROUP).len(), 6, "no reply");
+    assert!(world.inbox.with(|contents| contents.commands.is_empty()));
+}
+
+#[tokio::test]
 async fn an_author_learns_that_a_message_was_refused_or_must_wait() {
     let world = World::new().await;
     let receiving = world.receive();

@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 40_000;
 const MAX_EDIT: usize = 4_000;
 
 impl World {
-    /// Creates a channel with the bot.
+    /// Creates a channel. `has_bot`: whether the bot is a member.
     pub(super) fn create_channel(&mut self, id: &str, kind: &str, has_bot: bool) {
         self.channels.insert(id.to_owned(), Channel { kind: kind.to_owned(), has_bot, ..Channel::default() });
     }

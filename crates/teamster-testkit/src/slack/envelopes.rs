@@ -26,8 +26,6 @@ pub(super) enum Order {
     Close,
     /// Break off.
     Cut,
-    /// Send and answer nothing any more.
-    Hang,
 }
 
 /// An envelope that is not acknowledged.

@@ -203,11 +203,6 @@ impl SlackServer {
         self.shared.change(|world| world.envelopes.order_all(|| Order::Cut));
     }
 
-    /// Makes all connections silent. They are not closed.
-    pub fn hang_connections(&self) {
-        self.shared.change(|world| world.envelopes.order_all(|| Order::Hang));
-    }
-
     /// Makes the next `times` calls of a method fail. `upload` and `download` are those of files.
     pub fn fail(&self, method: &str, fault: &Fault, times: u32) {
         self.shared.change(|world| world.faults.add(method, fault, times));

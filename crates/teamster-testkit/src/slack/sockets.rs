@@ -119,7 +119,6 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
 async fn execute(order: Option<Order>, stream: &mut WebSocketStream<TcpStream>) -> bool {
     match order {
         Some(Order::Send(text)) => stream.send(Message::text(text)).await.is_ok(),
-        Some(Order::Hang) => std::future::pending().await,
         // The client confirms it, after what it has sent before.
         Some(Order::Close) => stream.send(Message::close(None, "")).await.is_ok(),
         Some(Order::Cut) | None => false,
