@@ -30,16 +30,17 @@ pub(crate) struct TestGateway {
     clock: Arc<AtomicI64>,
 }
 
-struct TestChannel;
+/// A channel with this name. Only `test` has threads.
+struct TestChannel(&'static str);
 
 #[async_trait]
 impl Channel for TestChannel {
     fn name(&self) -> &'static str {
-        "test"
+        self.0
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_file_bytes: 1000, ..Capabilities::default() }
+        Capabilities { max_file_bytes: 1000, threads: self.0 == "test", ..Capabilities::default() }
     }
 
     async fn check(&self) -> Result<(), ChannelError> {
@@ -74,7 +75,7 @@ impl TestGateway {
             config,
             store: Arc::new(MemoryStore::new()),
             runtime: Arc::new(Runtime::new()),
-            channels: vec![Arc::new(TestChannel)],
+            channels: vec![Arc::new(TestChannel("test")), Arc::new(TestChannel("flat"))],
             host: HostId::new("test"),
             clock: Clock::new(move || Timestamp::from_millis(reads.load(Ordering::SeqCst))),
         };

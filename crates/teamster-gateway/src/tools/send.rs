@@ -112,6 +112,10 @@ fn recipient(
         chat: chat.unwrap_or_else(|| own.chat.clone()),
         thread: thread.unwrap_or_default(),
     };
+    let channel = call.gateway.channels().iter().find(|known| known.name() == to.channel);
+    if channel.is_some_and(|channel| !to.thread.is_empty() && !channel.capabilities().threads) {
+        return Err(format!("the channel {:?} has no threads: leave out thread", to.channel));
+    }
     if (&to.channel, &to.chat) == (&own.channel, &own.chat) {
         return Ok(to);
     }
@@ -121,7 +125,7 @@ fn recipient(
             to.chat, to.channel
         ));
     }
-    if !call.gateway.channels().iter().any(|known| known.name() == to.channel) {
+    if channel.is_none() {
         return Err(format!("there is no channel {:?}", to.channel));
     }
     Ok(to)
@@ -135,10 +139,24 @@ async fn send(
     content: Content,
     event: &GatewayEvent,
 ) -> Result<(), String> {
-    let (gateway, turn) = (&call.gateway, &call.current.turn);
     if effect.is_repeated {
         return Ok(());
     }
+    let stored = store(call, effect, to, content, event).await;
+    if stored.is_err() {
+        call.current.failed(effect);
+    }
+    stored
+}
+
+async fn store(
+    call: &Call,
+    effect: &EffectId,
+    to: &ChatAddress,
+    content: Content,
+    event: &GatewayEvent,
+) -> Result<(), String> {
+    let (gateway, turn) = (&call.gateway, &call.current.turn);
     let limit = gateway.config().tools.sends_per_turn;
     if !call.current.may_send(limit) {
         return Err(format!("a turn can send at most {limit} messages and files"));

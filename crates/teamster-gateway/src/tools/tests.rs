@@ -148,6 +148,19 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
 }
 
 #[tokio::test]
+async fn a_repeated_call_whose_effect_was_not_stored_is_made_again() {
+    let test = started(|_| {}).await;
+    let (_, turn) = in_turn(&test, chat("garden")).await;
+    let current = super::turn::Current::new(turn);
+    let first = current.effect("message", &[b"one"], "call-1");
+    assert!(!first.is_repeated);
+    assert!(current.effect("message", &[b"one"], "call-1").is_repeated);
+    current.failed(&first);
+    assert_eq!(current.effect("message", &[b"one"], "call-1"), first);
+    assert!(current.effect("message", &[b"one"], "call-1").is_repeated, "it is made once more");
+}
+
+#[tokio::test]
 async fn a_token_is_valid_only_while_a_turn_of_its_conversation_runs() {
     let test = started(|_| {}).await;
     let (client, turn) = in_turn(&test, chat("garden")).await;
@@ -213,7 +226,7 @@ async fn other_chats_need_a_permission_of_the_configuration() {
     client.call("send_message", json!({"text": "hi", "thread": "7"})).await.unwrap();
     assert_eq!(test.deliveries().await[0].address.thread, "7");
 
-    let list = ["test:kitchen", "elsewhere:*"].map(str::to_owned).to_vec();
+    let list = ["test:kitchen", "elsewhere:*", "flat:*"].map(str::to_owned).to_vec();
     let test = started(|config| config.tools.other_chats = list).await;
     let (client, turn) = in_turn(&test, chat("garden")).await;
     client.call("send_message", to("test", "kitchen")).await.unwrap();
@@ -221,6 +234,9 @@ async fn other_chats_need_a_permission_of_the_configuration() {
     assert_eq!(test.events(turn.conversation, "message_sent").await[0]["chat"], "kitchen");
     assert!(client.call("send_message", to("test", "attic")).await.is_err());
     assert!(client.call("send_message", to("elsewhere", "x")).await.unwrap_err().contains("there is no channel"));
+    client.call("send_message", to("flat", "x")).await.unwrap();
+    let in_thread = json!({"text": "hi", "channel": "flat", "chat": "x", "thread": "7"});
+    assert!(client.call("send_message", in_thread).await.unwrap_err().contains("has no threads"));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The running turn of a session, on whose behalf tools are called.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -41,6 +41,8 @@ struct Effects {
     calls: HashMap<(String, Digest), u32>,
     /// The number of calls of each effect.
     counts: HashMap<Digest, u32>,
+    /// The effects that were not stored, so that a repeated call stores them.
+    failed: HashSet<(Digest, u32)>,
     sends: u32,
 }
 
@@ -53,7 +55,7 @@ pub(super) struct EffectId {
     kind: &'static str,
     digest: Digest,
     number: u32,
-    /// Whether the agent has sent this very call before.
+    /// Whether the agent has sent this very call before, and the gateway has stored its effect or is storing it.
     pub(super) is_repeated: bool,
 }
 
@@ -77,7 +79,7 @@ impl Current {
     pub(super) fn effect(&self, kind: &'static str, parts: &[&[u8]], call: &str) -> EffectId {
         let digest = digest(kind, parts);
         let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
-        let Effects { calls, counts, .. } = &mut *effects;
+        let Effects { calls, counts, failed, .. } = &mut *effects;
         let known = calls.get(&(call.to_owned(), digest)).copied();
         let number = known.unwrap_or_else(|| {
             let count = counts.entry(digest).or_default();
@@ -85,7 +87,14 @@ impl Current {
             calls.insert((call.to_owned(), digest), *count);
             *count
         });
-        EffectId { turn: self.turn.turn, kind, digest, number, is_repeated: known.is_some() }
+        let is_repeated = known.is_some() && !failed.remove(&(digest, number));
+        EffectId { turn: self.turn.turn, kind, digest, number, is_repeated }
+    }
+
+    /// Records that an effect was not stored.
+    pub(super) fn failed(&self, effect: &EffectId) {
+        let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        effects.failed.insert((effect.digest, effect.number));
     }
 
     fn has_effects(&self) -> bool {

@@ -67,7 +67,7 @@ async fn a_delivery_that_waits_delays_no_other_thread_of_its_chat(world: &mut Wo
     let later = world.now().after(Duration::from_hours(1));
     step(world, &claimed[0], DeliveryStep::Retry(later, "503".to_owned())).await;
     let mut other = super::records::delivery(world.id(), "a", world.now());
-    other.address.thread = "another".to_owned();
+    "another".clone_into(&mut other.address.thread);
     world.store().enqueue(vec![other.clone()], world.now()).await.unwrap();
     assert_eq!(ids(&claim(world, "w").await), [other.id]);
 }

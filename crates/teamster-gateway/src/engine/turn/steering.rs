@@ -84,7 +84,7 @@ impl Attempt<'_> {
                 Effects { events: vec![shared.event(&event, Some(turn))?], deliveries }
             }
         };
-        // The agent may have taken the message: if this is not recorded, the message runs again.
+        // If the agent has the message and this is not recorded, the message runs again.
         let resolve = async || {
             let (outcome, effects) = (outcome.clone(), effects.clone());
             match shared.store.resolve_joined(self.context.lease(), turn, outcome, effects, shared.clock.now()).await {
