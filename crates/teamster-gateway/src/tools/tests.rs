@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use teamster_store::{ChatAddress, Lease, PageRequest, ScheduleFilter};
 
+use super::turn::Current;
 use super::*;
 use crate::config::Config;
 use crate::testing::{TestGateway, chat};
@@ -151,7 +152,7 @@ async fn a_repeated_call_and_a_retried_attempt_send_a_message_once() {
 async fn a_repeated_call_whose_effect_was_not_stored_is_made_again() {
     let test = started(|_| {}).await;
     let (_, turn) = in_turn(&test, chat("garden")).await;
-    let current = super::turn::Current::new(turn);
+    let current = Current::new(turn);
     let first = current.effect("message", &[b"one"], "call-1");
     assert!(!first.is_repeated);
     assert!(current.effect("message", &[b"one"], "call-1").is_repeated);

@@ -16,9 +16,11 @@ use crate::failpoints::failpoint;
 const STOPPED: &str = "The message came after the end of the turn, and the agent was stopped after it had called a tool for \
                        it. Send the message again if it is still needed.";
 
-/// Logs why a message waits for a turn of its own.
-fn waits(error: &dyn std::fmt::Display, turn: TurnId) {
+/// Logs why a message waits for a turn of its own. The running turn continues.
+#[expect(clippy::unnecessary_wraps, reason = "the callers return it")]
+fn waits(error: &dyn std::fmt::Display, turn: TurnId) -> Result<(), TurnError> {
     tracing::warn!(%error, %turn, "a message cannot be sent into the running turn; it waits for a turn of its own");
+    Ok(())
 }
 
 impl Attempt<'_> {
@@ -41,7 +43,7 @@ impl Attempt<'_> {
         let waiting = match shared.store.turn(turn).await {
             Ok(Some(waiting)) => waiting,
             Ok(None) => return Ok(()),
-            Err(error) if error.is_outage() => return Ok(waits(&error, turn)),
+            Err(error) if error.is_outage() => return waits(&error, turn),
             Err(error) => return Err(error.into()),
         };
         if waiting.state != TurnState::Queued || waiting.message.mode != MessageMode::Steer {
@@ -52,12 +54,12 @@ impl Attempt<'_> {
         }
         let prompt = match message_prompt(shared, &waiting).await {
             Ok(prompt) => prompt,
-            Err(error) => return Ok(waits(&error, turn)),
+            Err(error) => return waits(&error, turn),
         };
         match shared.store.join_turn(self.context.lease(), turn, Effects::default(), shared.clock.now()).await {
             Ok(()) => {}
             Err(StoreError::WrongState { .. } | StoreError::NotFound { .. }) => return Ok(()),
-            Err(error) if error.is_outage() => return Ok(waits(&error, turn)),
+            Err(error) if error.is_outage() => return waits(&error, turn),
             Err(error) => return Err(error.into()),
         }
         failpoint!("steer.joined");
