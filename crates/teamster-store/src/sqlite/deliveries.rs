@@ -78,13 +78,13 @@ impl DeliveryStore for SqliteStore {
     }
 }
 
-/// Returns the first delivery of each thread of a chat that can be claimed, those that have waited longest first. A delivery
+/// Returns the first delivery of each chat that can be claimed, those that have waited longest first. A delivery
 /// without a delay that was never claimed can be claimed at once, even if the clock was set back since it was added.
 fn ready(db: &Connection, channels: &[String], limit: i64, now: Timestamp) -> Outcome<Vec<DeliveryId>> {
     let sql = "SELECT id FROM delivery AS d
         WHERE (ready_at <= ?1 OR (state = 0 AND (not_before <= created_at AND epoch = 0 OR not_before > ?4))) AND channel IN (SELECT value FROM json_each(?2))
             AND NOT EXISTS (SELECT 1 FROM delivery AS earlier WHERE earlier.channel = d.channel
-                AND earlier.chat = d.chat AND earlier.thread = d.thread AND earlier.key < d.key AND earlier.ready_at IS NOT NULL)
+                AND earlier.chat = d.chat AND earlier.key < d.key AND earlier.ready_at IS NOT NULL)
         ORDER BY ready_at, key LIMIT ?3";
     let channels = serde_json::Value::from(channels).to_string();
     all(db, sql, params![now, channels, limit, now.after(LONGEST_DELIVERY_DELAY)], |row| row.get(0))

@@ -9,7 +9,7 @@ use crate::records::{
     PageRequest,
 };
 
-/// Sends deliveries, in order for each thread of a chat.
+/// Sends deliveries, in order per chat.
 #[async_trait]
 pub trait DeliveryStore: Send + Sync {
     /// Adds deliveries that belong to no other operation, and returns how many have new keys.
