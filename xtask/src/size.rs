@@ -6,44 +6,37 @@ use anyhow::{Context, Result, ensure};
 
 use crate::command::{self, cargo, output, target_directory};
 
-const FORMS: &[Form] = &[
-    Form { name: "without the gateway", features: &["--no-default-features"], max_crates: 170, max_bytes: 24 << 20 },
-    Form { name: "with the gateway and the chat channels", features: &[], max_crates: 290, max_bytes: 40 << 20 },
-];
+/// The maximum size of the file of the command `teamster` for release, in bytes.
+const MAX_BYTES: u64 = 24 << 20;
 
-/// A form of the command, by its features, and its bounds.
-struct Form {
-    name: &'static str,
-    features: &'static [&'static str],
-    /// The maximum number of crates, without those of builds and tests.
-    max_crates: usize,
-    /// The maximum size of the file for release, in bytes.
-    max_bytes: u64,
-}
+/// The maximum number of crates of the command, without those of builds and tests.
+const MAX_CRATES: usize = 170;
 
-/// Builds each form of the command, and compares its figures with their bounds.
+/// The forms of the command, with the options of cargo that select their features.
+const FORMS: [(&str, &[&str]); 2] =
+    [("without the gateway", &["--no-default-features"]), ("with the gateway and the chat channels", &[])];
+
+/// Builds each form of the command, and compares its figures with the bounds.
 pub(crate) fn run() -> Result<()> {
-    FORMS.iter().try_for_each(check)
+    FORMS.iter().try_for_each(|(form, features)| check(form, features))
 }
 
-fn check(Form { name, features, max_crates, max_bytes }: &Form) -> Result<()> {
+fn check(form: &str, features: &[&str]) -> Result<()> {
     let crates = crates(features)?;
-    println!("the command {name} has {crates} crates (at most {max_crates})");
-    ensure!(
-        crates <= *max_crates,
-        "the command {name} has too many crates: `cargo tree --package teamster-cli {}` shows them",
-        features.join(" ")
-    );
     let mut build = cargo(&["build", "--release", "--package", "teamster-cli", "--bin", "teamster"]);
-    build.args(*features);
+    build.args(features);
     command::run(build)?;
     let file = target_directory()?.join("release/teamster");
     let bytes = fs::metadata(&file).with_context(|| format!("cannot read {}", file.display()))?.len();
-    println!("the command {name} has {bytes} bytes (at most {max_bytes})");
+    println!("the command {form} has {bytes} bytes (at most {MAX_BYTES}) and {crates} crates (at most {MAX_CRATES})");
+    let features = features.join(" ");
     ensure!(
-        bytes <= *max_bytes,
-        "the command {name} is too large: `cargo bloat --release --crates {}` shows why",
-        features.join(" ")
+        bytes <= MAX_BYTES,
+        "the command {form} is too large: `cargo bloat --release --crates {features}` shows why"
+    );
+    ensure!(
+        crates <= MAX_CRATES,
+        "the command {form} has too many crates: `cargo tree --package teamster-cli {features}` shows them"
     );
     Ok(())
 }

@@ -39,14 +39,14 @@ pub(crate) struct Receiver<'a> {
     pub(crate) state: State,
     /// Failures of a download, by the message.
     pub(crate) failed_download: Option<(String, u32)>,
-    /// Cancelled when the gateway stops, or the connection ends for good.
+    /// Cancelled when the gateway stops, or the connection ends with an error that no retry can change.
     pub(crate) stop: CancellationToken,
     failures: u32,
     /// When the state must be stored.
     store_at: Option<Instant>,
 }
 
-/// Receives until `stop` is cancelled, or the connection ends for good.
+/// Receives until `stop` is cancelled, or the connection ends with an error that no retry can change.
 pub(crate) async fn receive(
     channel: &DiscordChannel,
     inbox: &dyn Inbox,

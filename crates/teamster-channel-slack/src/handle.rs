@@ -107,8 +107,8 @@ impl<'a> Handler<'a> {
         Ok(reply.filter(|_| !is_bot))
     }
 
-    /// Returns whether the author gets a reply to a command or to a question for help: a person whom the rules admit, or one who writes
-    /// to the bot only.
+    /// Returns whether the bot replies when the author sends a command or asks for help. It replies to a person whom the rules
+    /// admit, and to every person in a direct message.
     fn may_get_reply(&self, received: &Received) -> bool {
         let Received { author, is_bot, place, .. } = received;
         let author = Author { id: author.clone(), name: author.clone(), is_bot: *is_bot };

@@ -63,8 +63,8 @@ impl Receiver<'_> {
         Ok(Handled::Other)
     }
 
-    /// Returns whether the author gets a reply to a command or to a question for help, or a refusal: a person whom the rules admit, or
-    /// one who writes to the bot only.
+    /// Returns whether the bot replies when the author sends a command, asks for help or is refused. It replies to a person whom the
+    /// rules admit, and to every person in a private chat.
     fn may_get_reply(&self, author: &Author, origin: &Origin) -> bool {
         // Two programs could answer each other without end. The inbox counts the messages of programs, and not these replies.
         !author.is_bot && (origin.is_private || self.inbox.is_admitted(&origin.address, author))

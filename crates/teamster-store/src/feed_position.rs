@@ -14,8 +14,8 @@ pub(crate) struct FeedPosition {
 }
 
 impl FeedPosition {
-    /// Reads a cursor of a feed in which events up to `pruned` may be deleted, and of which `last` is the number of the last
-    /// event. At the start, the reader is not missing any event.
+    /// Reads a cursor. Events up to the number `pruned` may be deleted. `last` is the number of the last event of the feed. At the
+    /// start, the reader is not missing any event.
     ///
     /// A cursor after the end is from before a restore of an older copy: the reader has events that are not in the log.
     pub(crate) fn read(cursor: Option<&FeedCursor>, pruned: u64, last: u64) -> Result<Self> {

@@ -121,15 +121,19 @@ async fn load(context: &Context, shown: &Content, max: u64, attempt: Attempt) ->
     Ok(bytes.into())
 }
 
+/// Returns the service's id of a part that was sent.
+pub(super) fn sent_id(part: Option<&DeliveryPart>) -> Option<String> {
+    match part.map(|part| &part.state) {
+        Some(PartState::Sent(id)) => id.clone(),
+        _ => None,
+    }
+}
+
 /// Returns the id of the message that the delivery replaces. `None`: there is none, or another delivery has replaced it.
 async fn replaced_message(context: &Context, delivery: &Delivery, body: &Body) -> Result<Option<String>, StoreError> {
     let (Some(key), Some(turn)) = (&body.replaces, delivery.turn) else { return Ok(None) };
     let filter = DeliveryFilter { turn: Some(turn), ..DeliveryFilter::default() };
     let others = super::pages::all_deliveries(context.gateway.store(), filter).await?;
-    let sent_id = |part: Option<&DeliveryPart>| match part.map(|part| part.state.clone()) {
-        Some(PartState::Sent(id)) => id,
-        _ => None,
-    };
     let Some(replaced) = others.iter().find(|other| other.key == *key) else { return Ok(None) };
     let age = context.gateway.now().as_millis().saturating_sub(replaced.created_at.as_millis());
     let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());

@@ -11,11 +11,12 @@ use teamster_channel::{
     Address, Capabilities, Channel, Content, EditStep, LiveEdit, Operation, Outgoing, Pace, Part, SendError,
     SendOutcome,
 };
-use teamster_store::{Delivery, DeliveryFilter, DeliveryState, PartState, StoreError};
+use teamster_store::{Delivery, DeliveryFilter, DeliveryState, StoreError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::attempt::sent_id;
 use super::deliveries::{Recipient, progress_key};
 use super::live_text::LiveText;
 use crate::engine::Gateway;
@@ -205,9 +206,10 @@ impl Display {
         let deliveries = super::pages::all_deliveries(self.gateway.store(), filter).await?;
         let sent = |delivery: &Delivery| delivery.key == self.key && delivery.state == DeliveryState::Sent;
         let Some(delivery) = deliveries.iter().find(|delivery| sent(delivery)) else { return Ok(None) };
-        let Some(id) = first_id(delivery) else { return Ok(None) };
+        let Some(id) = sent_id(delivery.parts.first()) else { return Ok(None) };
         // The end of an earlier attempt may have replaced the progress message.
-        if deliveries.iter().any(|other| other.id != delivery.id && first_id(other).as_ref() == Some(&id)) {
+        if deliveries.iter().any(|other| other.id != delivery.id && sent_id(other.parts.first()).as_ref() == Some(&id))
+        {
             return Ok(None);
         }
         Ok(Some(Shown { id, created_at_ms: delivery.created_at.as_millis(), since: Instant::now() }))
@@ -226,13 +228,5 @@ impl Display {
             may_be_repeat: false,
             created_at_ms: shown.created_at_ms,
         }
-    }
-}
-
-/// Returns the service's id of the first message of a delivery.
-fn first_id(delivery: &Delivery) -> Option<String> {
-    match delivery.parts.first().map(|part| &part.state) {
-        Some(PartState::Sent(id)) => id.clone(),
-        _ => None,
     }
 }

@@ -142,28 +142,22 @@ async fn send(
     if effect.is_repeated {
         return Ok(());
     }
-    let stored = store(call, effect, to, content, event).await;
+    let (gateway, turn) = (&call.gateway, &call.current.turn);
+    let store = async {
+        let limit = gateway.config().tools.sends_per_turn;
+        if !call.current.may_send(limit) {
+            return Err(format!("a turn can send at most {limit} messages and files"));
+        }
+        let key = effect.key();
+        let stored = match deliveries::of_tool(turn.conversation, turn.turn, to, key, content, gateway.now()) {
+            Ok(deliveries) => gateway.record_effect(turn.lease(), event, deliveries).await,
+            Err(error) => Err(error),
+        };
+        stored.map_err(|error| format!("the gateway cannot store the message: {error}"))
+    };
+    let stored = store.await;
     if stored.is_err() {
         call.current.failed(effect);
     }
     stored
-}
-
-async fn store(
-    call: &Call,
-    effect: &EffectId,
-    to: &ChatAddress,
-    content: Content,
-    event: &GatewayEvent,
-) -> Result<(), String> {
-    let (gateway, turn) = (&call.gateway, &call.current.turn);
-    let limit = gateway.config().tools.sends_per_turn;
-    if !call.current.may_send(limit) {
-        return Err(format!("a turn can send at most {limit} messages and files"));
-    }
-    let stored = async {
-        let deliveries = deliveries::of_tool(turn.conversation, turn.turn, to, effect.key(), content, gateway.now())?;
-        gateway.record_effect(turn.lease(), event, deliveries).await
-    };
-    stored.await.map_err(|error| format!("the gateway cannot store the message: {error}"))
 }
