@@ -1,7 +1,8 @@
 //! Shows an answer while the agent writes it: a typing indicator, and edits of the message that the answer replaces.
 //!
 //! Nothing here is durable. The progress message is a delivery of the outbox, so that its id is stored before its first edit.
-//! The task has ended before the end of the attempt is recorded: no late edit can replace the answer.
+//! The task has ended before the end of the attempt is recorded. If the outcome of an edit is unknown, the answer waits until
+//! the service can no longer apply it: no late edit replaces the answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +25,9 @@ use crate::engine::Gateway;
 /// The longest time of an edit. The end of an attempt waits for it.
 const EDIT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The time within which a service applies an edit, or never does.
+const APPLIED_WITHIN: Duration = Duration::from_secs(30);
+
 /// The display of one attempt in its chat. Dropping it ends the display at once.
 #[derive(Debug)]
 pub(crate) struct LiveAnswer {
@@ -31,7 +35,7 @@ pub(crate) struct LiveAnswer {
     has_edits: bool,
     is_shown: bool,
     stop: CancellationToken,
-    task: AbortOnDropHandle<()>,
+    task: AbortOnDropHandle<Option<Instant>>,
 }
 
 impl LiveAnswer {
@@ -67,13 +71,18 @@ impl LiveAnswer {
         is_first
     }
 
-    /// Ends the display, after the end of a call in progress.
-    pub(crate) async fn finish(self) {
+    /// Ends the display, after the end of a call in progress. Returns how long the service may still apply an edit whose outcome
+    /// is unknown.
+    pub(crate) async fn finish(self) -> Duration {
         self.stop.cancel();
-        if let Err(error) = self.task.await
-            && error.is_panic()
-        {
-            tracing::error!(%error, "a channel has panicked while an answer was shown");
+        match self.task.await {
+            Ok(late_until) => {
+                late_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+            }
+            Err(error) => {
+                tracing::error!(%error, "a channel has panicked while an answer was shown");
+                APPLIED_WITHIN
+            }
         }
     }
 }
@@ -104,8 +113,11 @@ enum AfterEdit {
 }
 
 impl Display {
-    async fn run(self, text: watch::Receiver<LiveText>, stop: CancellationToken) {
-        tokio::join!(self.show_typing(&stop), self.show_text(text, &stop));
+    /// Shows the answer until `stop`. Returns until when the service may apply an edit whose outcome is unknown.
+    async fn run(self, text: watch::Receiver<LiveText>, stop: CancellationToken) -> Option<Instant> {
+        let mut late_until = None;
+        tokio::join!(self.show_typing(&stop), self.show_text(text, &stop, &mut late_until));
+        late_until
     }
 
     async fn show_typing(&self, stop: &CancellationToken) {
@@ -122,7 +134,12 @@ impl Display {
         }
     }
 
-    async fn show_text(&self, mut text: watch::Receiver<LiveText>, stop: &CancellationToken) {
+    async fn show_text(
+        &self,
+        mut text: watch::Receiver<LiveText>,
+        stop: &CancellationToken,
+        late_until: &mut Option<Instant>,
+    ) {
         if !self.capabilities.edits {
             return;
         }
@@ -131,7 +148,7 @@ impl Display {
         let mut message = None;
         while !stop.is_cancelled() {
             let wait = match edit.next(Instant::now()) {
-                EditStep::Show(shown) => match self.show(&mut edit, &mut message, shown).await {
+                EditStep::Show(shown) => match self.show(&mut edit, &mut message, shown, late_until).await {
                     AfterEdit::Continue => continue,
                     AfterEdit::End => return,
                 },
@@ -152,7 +169,13 @@ impl Display {
     }
 
     /// Makes one edit, if the message exists and the service permits a call now.
-    async fn show(&self, edit: &mut LiveEdit, message: &mut Option<Shown>, text: String) -> AfterEdit {
+    async fn show(
+        &self,
+        edit: &mut LiveEdit,
+        message: &mut Option<Shown>,
+        text: String,
+        late_until: &mut Option<Instant>,
+    ) -> AfterEdit {
         if message.is_none() {
             *message = match self.progress_message().await {
                 Ok(found) => found,
@@ -177,7 +200,11 @@ impl Display {
         let limit = self.capabilities.send_timeout.min(EDIT_TIMEOUT);
         let outgoing = self.outgoing(shown, text);
         let outcome = tokio::time::timeout(limit, self.channel.send(&outgoing)).await;
-        self.settle(edit, &outcome.unwrap_or_else(|_| SendOutcome::Unknown("no answer in time".to_owned())))
+        let outcome = outcome.unwrap_or_else(|_| SendOutcome::Unknown("no answer in time".to_owned()));
+        if matches!(outcome, SendOutcome::Unknown(_)) {
+            *late_until = Some(now + APPLIED_WITHIN);
+        }
+        self.settle(edit, &outcome)
     }
 
     fn settle(&self, edit: &mut LiveEdit, outcome: &SendOutcome) -> AfterEdit {

@@ -14,6 +14,7 @@
 //! | `check`, `status` | whether a channel can be used, for the operator |
 //! | `decision`, `parts` | the next step after an attempt, and the parts of a content, as pure functions |
 
+mod absent;
 mod attempt;
 mod body;
 mod check;

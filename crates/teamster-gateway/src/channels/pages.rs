@@ -5,7 +5,7 @@ use teamster_store::{Delivery, DeliveryFilter, PageRequest, Store, StoreError};
 /// The number of deliveries of a page.
 const PAGE: u32 = 200;
 
-/// Returns all deliveries of a turn, the oldest first.
+/// Returns all deliveries that a filter selects, the oldest first.
 pub(super) async fn all_deliveries(store: &dyn Store, filter: DeliveryFilter) -> Result<Vec<Delivery>, StoreError> {
     let (mut found, mut request) = (Vec::new(), PageRequest::first(PAGE));
     loop {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::absent;
 use super::check::check_once;
 use super::delivery::deliver;
 use super::failpoint::Failpoint;
@@ -39,6 +40,7 @@ pub(super) fn start_with(gateway: &Gateway, failpoint: Failpoint) -> ChannelTask
         tasks.spawn(receive(gateway.clone(), Arc::clone(channel)));
         tasks.spawn(check_once(gateway.clone(), Arc::clone(channel)));
     }
+    tasks.spawn(absent::report(gateway.clone()));
     if !gateway.channels().is_empty() {
         tasks.spawn(deliver(gateway.clone(), stop.clone(), failpoint));
     }

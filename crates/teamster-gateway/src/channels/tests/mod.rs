@@ -3,6 +3,7 @@
 mod crashes;
 mod delivery;
 mod inbox;
+mod live;
 mod prompts;
 mod service;
 mod status;

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use teamster_channel::{Capabilities, Channel, ChannelError, Inbox, Outgoing, SendOutcome};
 use tokio_util::sync::CancellationToken;
 
-use super::{World, shut_down, until};
+use super::service::Service;
+use super::{World, address, answer, shut_down, until};
 use crate::channels::check;
 
 /// A channel whose service rejects its token.
@@ -63,4 +64,25 @@ async fn the_operator_sees_why_a_channel_cannot_be_used_since_its_start() {
         shut_down(&gateway, &mut tasks).await;
         assert!(!status().receives);
     }
+}
+
+#[tokio::test]
+async fn the_operator_sees_the_deliveries_of_a_channel_that_is_no_longer_configured() {
+    let mut world = World::new(Service::new([]).shared()).await;
+    let idle = world.gateway();
+    answer(&idle, "a", "first").await;
+    answer(&idle, "b", "second").await;
+    let double = std::mem::take(&mut world.channels);
+    let (gateway, mut tasks) = world.start();
+    let status = || gateway.channel_status().remove(&address("a").channel).unwrap_or_default();
+    until("the status has the deliveries", || status().last_error.is_some()).await;
+    let expected = "the channel is not configured, and 2 deliveries wait for it";
+    assert_eq!(status().last_error.as_deref(), Some(expected));
+    assert!(!status().receives);
+    shut_down(&gateway, &mut tasks).await;
+    world.channels = double;
+    let (gateway, mut tasks) = world.start();
+    let states = world.settled().await;
+    assert_eq!(states, [teamster_store::DeliveryState::Sent; 2], "they are sent when it is configured again");
+    shut_down(&gateway, &mut tasks).await;
 }

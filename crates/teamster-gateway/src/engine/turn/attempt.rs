@@ -64,6 +64,8 @@ pub(super) struct Attempt<'a> {
     tools: ToolSpans,
     /// The display in the chat.
     pub(super) live: Option<LiveAnswer>,
+    /// Before this time, the chat's service may still apply an edit of the display.
+    pub(super) late_edit_until: Option<Timestamp>,
     pub(super) limited_until: Option<Timestamp>,
     pub(super) abort_requested: bool,
     /// Why the gateway has stopped the run.
@@ -117,6 +119,7 @@ impl<'a> Attempt<'a> {
             steering: Steering::default(),
             tools: ToolSpans::default(),
             live: None,
+            late_edit_until: None,
             limited_until: None,
             abort_requested: false,
             stopped: None,

@@ -31,7 +31,8 @@ impl Attempt<'_> {
             self.buffer.raise(Progress::Tools);
         }
         if let Some(live) = self.live.take() {
-            live.finish().await;
+            let late = live.finish().await;
+            self.late_edit_until = Some(self.context.shared().clock.now().after(late));
         }
         let result = match outcome {
             Outcome::Result(result) => result,
@@ -79,7 +80,10 @@ impl Attempt<'_> {
         let finished = self.context.shared().event(&ending.event(), Some(turn))?;
         let session = result.session_id.as_ref().map(SessionId::as_str);
         let answer = TurnAnswer { text: result.final_text.as_str(), session };
-        let answer = ending.deliveries(&self.context.recipient(), answer, "aborted")?;
+        let mut answer = ending.deliveries(&self.context.recipient(), answer, "aborted")?;
+        for delivery in &mut answer {
+            delivery.not_before = delivery.not_before.max(self.late_edit_until.unwrap_or(delivery.not_before));
+        }
         let mut attempt = self.attempt_end(result, events, vec![finished], answer)?;
         if code.as_deref() == Some(INTERRUPTED) {
             attempt.session = SessionChange::Clear { agent: self.agent.clone() };
