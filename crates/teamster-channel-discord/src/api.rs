@@ -131,16 +131,24 @@ impl CallError {
     }
 }
 
-/// An error of the API.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// An error of the API. One without a code or message is of another program, such as a proxy.
+#[derive(Deserialize)]
 struct Refusal {
     code: u64,
     message: String,
     errors: Option<Value>,
+}
+
+/// A limit of the API.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Limit {
     retry_after: Option<f64>,
     global: bool,
 }
+
+/// The code with which the network in front of the API refuses a client. It is no answer to the call.
+const OF_NETWORK: u64 = 40_333;
 
 impl<'a> Call<'a> {
     /// Describes a call without a query, with the usual time limit.
@@ -250,18 +258,18 @@ impl Api {
         if is_success {
             return Ok(body);
         }
-        let refusal = serde_json::from_slice::<Refusal>(&body);
         if status == 429 {
             // Without a body of the API it is the limit of a proxy in front of it, which concerns all calls.
-            let (after, is_global) = match &refusal {
-                Ok(refusal) => (refusal.retry_after.and_then(seconds), refusal.global || is_global),
+            let (after, is_global) = match serde_json::from_slice::<Limit>(&body) {
+                Ok(limit) => (limit.retry_after.and_then(seconds), limit.global || is_global),
                 Err(_) => (None, true),
             };
             let after = after.or(retry_header).unwrap_or(Duration::from_secs(1));
             self.limits().limited(&call.route, after, is_global, Instant::now());
             return Err(CallError::Limited { after, is_global });
         }
-        let Refusal { code, message, errors, .. } = refusal.map_err(|_| CallError::Foreign { status })?;
+        let refusal = serde_json::from_slice::<Refusal>(&body).ok().filter(|refusal| refusal.code != OF_NETWORK);
+        let Refusal { code, message, errors } = refusal.ok_or(CallError::Foreign { status })?;
         let message = errors.map_or_else(|| message.clone(), |errors| format!("{message}: {errors}"));
         Err(CallError::Refused { status, code, message: self.clean(&message) })
     }

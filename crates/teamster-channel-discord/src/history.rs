@@ -48,7 +48,10 @@ impl Receiver<'_> {
                     return Err(stopped());
                 }
                 message.guild_id.clone_from(&progress.guild);
-                self.message(&message).await?;
+                if self.message(&message).await? {
+                    // A crash must not repeat a command. The old session stays, so the next start reads the other messages.
+                    self.store().await;
+                }
             }
             // A service that ignores `after` would send the same page without end.
             if is_last || newest <= after {

@@ -191,7 +191,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Stores the state. A failure only means that events are received again.
-    async fn store(&mut self) {
+    pub(crate) async fn store(&mut self) {
         self.store_at = None;
         let stored = match serde_json::to_value(&self.state) {
             Ok(state) => self.inbox.set_state(&self.key(), state).await.map_err(|error| error.to_string()),

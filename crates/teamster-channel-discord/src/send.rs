@@ -18,9 +18,6 @@ use crate::types::SentMessage;
 /// outcome is known.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// How long nothing is sent if the service rejects the token, or a proxy refuses a call.
-const AFTER_REJECTION: Duration = Duration::from_mins(1);
-
 /// The delays before further attempts at a message whose outcome is unknown. The service recognizes the nonce.
 const REPEATS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
@@ -202,14 +199,13 @@ fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
         SendOutcome::NotSent(SendError::Later { reason: reason.clone(), after, scope })
     };
     match error {
-        CallError::NotSent(_) => later(None, RateScope::Channel),
+        CallError::NotSent(_) => SendOutcome::NotSent(SendError::Unavailable { reason, after: None }),
         CallError::Limited { after, is_global } => {
             later(Some(*after), if *is_global { RateScope::Channel } else { RateScope::Chat })
         }
         CallError::TooLarge(_) => SendOutcome::NotSent(SendError::Never(reason)),
-        // A proxy refuses the call, so nothing is known about the message. Only its size is the cause of a 413.
-        CallError::Foreign { status } if *status != 413 && (400..500).contains(status) => {
-            later(Some(AFTER_REJECTION), RateScope::Channel)
+        CallError::Foreign { status } if let Some(error) = SendError::of_foreign_status(*status, reason.as_str()) => {
+            SendOutcome::NotSent(error)
         }
         // The service may have stored the message before it failed. A repeated edit is harmless.
         _ if error.is_unknown() => match operation {
@@ -217,7 +213,7 @@ fn outcome(error: &CallError, operation: &Operation) -> SendOutcome {
             Operation::Edit(_) | Operation::Delete(_) => later(None, RateScope::Chat),
         },
         // The token is wrong. The messages wait until it is corrected.
-        _ if error.status() == Some(401) => later(Some(AFTER_REJECTION), RateScope::Channel),
+        _ if error.status() == Some(401) => SendOutcome::NotSent(SendError::rejected(reason)),
         // An edit does not open an archived thread again; a new message does.
         _ if matches!(error.code(), Some(UNKNOWN_MESSAGE | OLD_MESSAGE | OF_ANOTHER_AUTHOR | ARCHIVED_THREAD))
             && matches!(operation, Operation::Edit(_)) =>
@@ -234,11 +230,13 @@ mod tests {
 
     #[test]
     fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {
-        for status in [400, 403, 404, 407] {
+        for status in [400, 403, 404] {
             let outcome = outcome(&CallError::Foreign { status }, &Operation::New);
             let SendOutcome::NotSent(SendError::Later { after, scope, .. }) = outcome else { panic!("{status}") };
-            assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Channel));
+            assert_eq!((after, scope), (None, RateScope::Chat), "another message may pass");
         }
+        let proxy = outcome(&CallError::Foreign { status: 407 }, &Operation::New);
+        assert!(matches!(proxy, SendOutcome::NotSent(SendError::Unavailable { .. })));
         let too_large = outcome(&CallError::Foreign { status: 413 }, &Operation::New);
         assert!(matches!(too_large, SendOutcome::NotSent(SendError::Never(_))));
     }

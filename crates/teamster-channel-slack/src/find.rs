@@ -32,6 +32,8 @@ impl SlackChannel {
             Ok(Some(ts)) => Some(SendOutcome::Sent(Delivered { message_id: Some(ts) })),
             Ok(None) => Some(SendOutcome::NotSent(SendError::later("Slack has no such message"))),
             Err(error) if error.is_final() => None,
+            // A proxy refuses the search.
+            Err(CallError::Foreign { code: 400..500 }) => None,
             Err(error) => Some(SendOutcome::Unknown(error.to_string())),
         }
     }

@@ -134,8 +134,9 @@ impl SlackChannel {
             ("filename", Cow::Borrowed(if file.name.is_empty() { "file" } else { file.name.as_str() })),
             ("length", outgoing.bytes.len().to_string().into()),
         ];
+        // Messages do not depend on the methods for files.
         let unshown =
-            |error: CallError| if error.is_uncertain() { CallError::NotSent(error.to_string()) } else { error };
+            |error: CallError| if error.is_uncertain() { CallError::NotUploaded(error.to_string()) } else { error };
         let target: UploadUrl =
             self.api().call("files.getUploadURLExternal", &parameters, SEND_TIMEOUT).await.map_err(unshown)?;
         let uploaded = self.api().upload(&target.upload_url, outgoing.bytes.to_vec(), UPLOAD_TIMEOUT).await;

@@ -130,6 +130,10 @@ pub(crate) async fn receive(
         }
         receiver.store_aliases().await;
     }
+    // What was handled last must not be handled again at the next start.
+    if receiver.store_offset_at.is_some() {
+        receiver.store_offset().await;
+    }
     Ok(())
 }
 

@@ -18,9 +18,6 @@ use crate::types::{InlineButton, InlineKeyboard, SentMessage};
 /// outcome is known.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(55);
 
-/// How long nothing is sent if the service rejects the token, or a proxy refuses the calls.
-const AFTER_REJECTION: Duration = Duration::from_mins(1);
-
 /// The largest image that the service accepts as a photo.
 const MAX_PHOTO: usize = 10 << 20;
 
@@ -236,7 +233,7 @@ impl TelegramChannel {
             SendOutcome::NotSent(SendError::Later { reason: reason.clone(), after, scope })
         };
         match error {
-            CallError::NotSent(_) => later(None, RateScope::Channel),
+            CallError::NotSent(_) => SendOutcome::NotSent(SendError::Unavailable { reason, after: None }),
             CallError::Unknown(_) => SendOutcome::Unknown(reason),
             CallError::TooLarge(_) => SendOutcome::NotSent(SendError::Never(reason)),
             CallError::Refused { code: 429, retry_after, .. } => {
@@ -245,9 +242,8 @@ impl TelegramChannel {
                 later(Some(wait), scope)
             }
             CallError::Foreign { code: 429 } => later(Some(Duration::from_secs(5)), RateScope::Channel),
-            // A proxy refuses the call, so nothing is known about the message. Only its size is the cause of a 413.
-            CallError::Foreign { code } if *code != 413 && (400..500).contains(code) => {
-                later(Some(AFTER_REJECTION), RateScope::Channel)
+            CallError::Foreign { code } if let Some(error) = SendError::of_foreign_status(*code, reason.as_str()) => {
+                SendOutcome::NotSent(error)
             }
             // The service may have stored the message before it failed. A repeated edit is harmless.
             _ if error.code().is_some_and(|code| !(400..500).contains(&code)) => match operation {
@@ -255,7 +251,7 @@ impl TelegramChannel {
                 Operation::Edit(_) | Operation::Delete(_) => later(None, RateScope::Chat),
             },
             // The token is wrong. The messages wait until it is corrected.
-            _ if matches!(error.code(), Some(401 | 404)) => later(Some(AFTER_REJECTION), RateScope::Channel),
+            _ if matches!(error.code(), Some(401 | 404)) => SendOutcome::NotSent(SendError::rejected(reason)),
             _ if is_gone(error) => SendOutcome::NotSent(SendError::Gone(reason)),
             _ => SendOutcome::NotSent(SendError::Never(reason)),
         }
@@ -322,9 +318,12 @@ mod tests {
     fn a_refusal_by_a_proxy_is_tried_again_later_except_for_the_size() {
         let channel = TelegramChannel::new(TelegramConfig::new(Token::new("1:secret").unwrap())).unwrap();
         let outcome = |code| channel.outcome(&CallError::Foreign { code }, &Operation::New, 1);
-        for code in [400, 401, 403, 404, 407, 408] {
+        for code in [400, 403, 404, 408] {
             let SendOutcome::NotSent(SendError::Later { after, scope, .. }) = outcome(code) else { panic!("{code}") };
-            assert_eq!((after, scope), (Some(AFTER_REJECTION), RateScope::Channel));
+            assert_eq!((after, scope), (None, RateScope::Chat), "another message may pass");
+        }
+        for code in [401, 407, 511] {
+            assert!(matches!(outcome(code), SendOutcome::NotSent(SendError::Unavailable { .. })), "{code}");
         }
         assert!(matches!(outcome(413), SendOutcome::NotSent(SendError::Never(_))));
         assert!(matches!(outcome(502), SendOutcome::Unknown(_)));

@@ -181,7 +181,7 @@ fn failed(error: reqwest::Error) -> SendOutcome {
     if is_builder {
         SendOutcome::NotSent(SendError::Never(reason))
     } else if is_connect {
-        SendOutcome::NotSent(SendError::later(reason))
+        SendOutcome::NotSent(SendError::Unavailable { reason, after: None })
     } else {
         SendOutcome::Unknown(reason)
     }

@@ -252,6 +252,9 @@ pub struct Delivered {
     pub message_id: Option<String>,
 }
 
+/// How long nothing is sent after the service has rejected the credentials.
+const AFTER_REJECTION: Duration = Duration::from_mins(1);
+
 /// Why a part was not sent. The texts contain no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
@@ -264,6 +267,14 @@ pub enum SendError {
         /// What has to wait.
         scope: RateScope,
     },
+    /// No message can be sent now: the service cannot be reached, or rejects the credentials. The gateway waits for up to a
+    /// day, and then for the usual number of attempts.
+    Unavailable {
+        /// The reason.
+        reason: String,
+        /// How long the whole channel waits. `None`: each chat tries again on its own.
+        after: Option<Duration>,
+    },
     /// The message of an edit no longer exists, or is too old for an edit. The gateway sends a new message.
     Gone(String),
     /// Another attempt has the same result.
@@ -274,6 +285,26 @@ impl SendError {
     /// Returns an error of the connection or the service, after which the same chat may be tried again.
     pub fn later(reason: impl Into<String>) -> Self {
         Self::Later { reason: reason.into(), after: None, scope: RateScope::Chat }
+    }
+
+    /// Returns what a status means that is not an answer of the service, but for example one of a proxy. `None`: the call may
+    /// have had an effect.
+    ///
+    /// The codes are those of RFC 9110 and RFC 6585. 401, 407 and 511 concern all messages, and 413 the size of this one. The
+    /// other codes from 400 to 499 may concern only this message, for example because of its content.
+    pub fn of_foreign_status(status: u16, reason: impl Into<String>) -> Option<Self> {
+        let reason = reason.into();
+        match status {
+            413 => Some(Self::Never(reason)),
+            401 | 407 | 511 => Some(Self::Unavailable { reason, after: Some(AFTER_REJECTION) }),
+            400..500 => Some(Self::later(reason)),
+            _ => None,
+        }
+    }
+
+    /// Returns the error of a service that rejects the credentials. The whole channel waits for a minute.
+    pub fn rejected(reason: impl Into<String>) -> Self {
+        Self::Unavailable { reason: reason.into(), after: Some(AFTER_REJECTION) }
     }
 }
 

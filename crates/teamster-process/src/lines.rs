@@ -10,8 +10,11 @@ use bytes::BufMut;
 use memchr::memchr;
 use tokio::{io::AsyncReadExt, net::unix::pipe};
 
-/// The number of bytes per read.
+/// The number of bytes of the first read, and of each read that does not follow a full one.
 const READ_BYTES: usize = 64 * 1024;
+
+/// The number of bytes of the largest read. Each read of a full pipe wakes its writer.
+const MAX_READ_BYTES: usize = 256 * 1024;
 
 /// How many bytes of an overlong line are kept.
 pub const HEAD_BYTES: usize = 1024;
@@ -43,6 +46,10 @@ pub struct LineFramer {
     /// How far the current line was searched for its end.
     searched: usize,
     max_line: usize,
+    /// The number of bytes of the next read.
+    read_bytes: usize,
+    /// The number of buffered bytes before the last read.
+    before: usize,
     /// The number of bytes of an overlong line that were discarded so far.
     skipped: Option<u64>,
     /// The beginning of that line.
@@ -52,14 +59,23 @@ pub struct LineFramer {
 impl LineFramer {
     /// Creates a framer for lines of at most `max_line` bytes, without the `\n`.
     pub fn new(max_line: usize) -> Self {
-        Self { buffer: Vec::new(), begin: 0, searched: 0, max_line, skipped: None, head: Vec::new() }
+        Self {
+            buffer: Vec::new(),
+            begin: 0,
+            searched: 0,
+            max_line,
+            read_bytes: READ_BYTES,
+            before: 0,
+            skipped: None,
+            head: Vec::new(),
+        }
     }
 
     /// Returns space for the next bytes. Take all frames first: only [`next`](Self::next) makes
     /// room.
     pub fn space(&mut self) -> impl BufMut {
         self.make_room();
-        (&mut self.buffer).limit(READ_BYTES)
+        (&mut self.buffer).limit(self.read_bytes)
     }
 
     /// Returns the next complete line, or `None` if more bytes are needed.
@@ -127,10 +143,13 @@ impl LineFramer {
     }
 
     fn make_room(&mut self) {
+        // A read that was full is followed by a larger one: the writer is ahead.
+        let read = self.buffer.len().saturating_sub(self.before);
+        self.read_bytes = if read < self.read_bytes { READ_BYTES } else { MAX_READ_BYTES.min(2 * self.read_bytes) };
         let rest = self.buffer.len() - self.begin;
         // Both conditions keep the total work linear: the moved rest is not larger than the
         // consumed part, or it would be copied anyway.
-        if self.begin >= rest || self.buffer.len() + READ_BYTES > self.buffer.capacity() {
+        if self.begin >= rest || self.buffer.len() + self.read_bytes > self.buffer.capacity() {
             self.buffer.drain(..self.begin);
             self.searched -= self.begin;
             self.begin = 0;
@@ -138,14 +157,15 @@ impl LineFramer {
         if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BYTES {
             self.buffer = Vec::new();
         }
-        let wanted = self.buffer.len() + READ_BYTES;
+        let wanted = self.buffer.len() + self.read_bytes;
         if wanted > self.buffer.capacity() {
             // Capacity is doubled, so that a long line is not copied at every read, up to the
             // longest line.
-            let most = self.max_line.saturating_add(READ_BYTES);
+            let most = self.max_line.saturating_add(self.read_bytes);
             let capacity = wanted.max(self.buffer.capacity().saturating_mul(2).min(most));
             self.buffer.reserve_exact(capacity - self.buffer.len());
         }
+        self.before = self.buffer.len();
     }
 }
 
@@ -300,9 +320,10 @@ mod tests {
         const MAX_LINE: usize = 1024 * 1024 + 1;
         let mut framer = LineFramer::new(MAX_LINE);
         for _ in 0..1024 {
+            let read = framer.read_bytes;
             framer.space().put_bytes(b'x', READ_BYTES);
             assert_eq!(framer.next(), None);
-            assert!(framer.buffer.capacity() <= MAX_LINE + READ_BYTES);
+            assert!(framer.buffer.capacity() <= MAX_LINE + read.max(framer.read_bytes));
         }
         framer.space().put_slice(b"\nnext\n");
         assert!(matches!(framer.next(), Some(Frame::TooLong { length: 67_108_864, head }) if head.len() == HEAD_BYTES));
@@ -314,6 +335,21 @@ mod tests {
         let line = [b"x".repeat(16 * 1024 * 1024), b"\n".to_vec()].concat();
         // A search from the start of the line would read 2^41 bytes.
         assert_eq!(framed(usize::MAX, line.chunks(64)).len(), 1);
+    }
+
+    #[test]
+    fn reads_are_larger_while_the_writer_is_ahead() {
+        let mut framer = LineFramer::new(usize::MAX);
+        for expected in [1, 2, 4, 4] {
+            let mut space = framer.space();
+            assert_eq!(space.remaining_mut(), expected * READ_BYTES);
+            space.put_bytes(b'\n', expected * READ_BYTES);
+            drop(space);
+            while framer.next().is_some() {}
+        }
+        framer.space().put_slice(b"a\n");
+        assert!(framer.next().is_some());
+        assert_eq!(framer.space().remaining_mut(), READ_BYTES);
     }
 
     #[test]

@@ -123,8 +123,9 @@ async fn a_channel_that_the_bot_cannot_write_to_gets_nothing_ever() {
 async fn with_a_rejected_token_all_messages_wait() {
     let world = World::new().await;
     world.server.revoke_token();
-    let (after, scope, reason) = later(world.channel.send(&message()).await);
-    assert_eq!((scope, after), (RateScope::Channel, Some(Duration::from_mins(1))));
+    let outcome = world.channel.send(&message()).await;
+    let SendOutcome::NotSent(SendError::Unavailable { after, reason }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(after, Some(Duration::from_mins(1)));
     assert!(reason.contains("Unauthorized"), "{reason}");
 }
 
@@ -135,7 +136,7 @@ async fn a_service_that_is_not_there_has_not_got_it_and_no_error_shows_the_token
     world.server.shutdown().await;
     let channel = Arc::new(DiscordChannel::new(config).unwrap());
     let outcome = channel.send(&message()).await;
-    assert!(matches!(outcome, SendOutcome::NotSent(SendError::Later { .. })), "{outcome:?}");
+    assert!(matches!(outcome, SendOutcome::NotSent(SendError::Unavailable { .. })), "{outcome:?}");
     let secret = token.rsplit('.').next().unwrap();
     assert!(!format!("{channel:?}").contains(secret), "{channel:?}");
     for text in [format!("{outcome:?}"), channel.check().await.unwrap_err().to_string()] {

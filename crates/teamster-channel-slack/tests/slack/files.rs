@@ -188,8 +188,7 @@ async fn a_file_is_unknown_only_after_the_call_that_shows_it() {
         world.server.fail(step, &fault, 1);
         let outcome = world.channel.send(&file("a.txt", "", b"text")).await;
         let SendOutcome::NotSent(SendError::Later { scope, .. }) = outcome else { panic!("{step}: {outcome:?}") };
-        let is_of_channel = scope == RateScope::Channel;
-        assert_eq!(is_of_channel, step != "upload", "messages do not wait for the host of the files");
+        assert_eq!(scope, RateScope::Chat, "messages do not wait for the methods and the host of the files");
     }
     assert_eq!(world.server.messages(&ada().direct()).len(), 1, "nothing is shown");
     world.server.fail("files.completeUploadExternal", &Fault::CutAfter, 1);

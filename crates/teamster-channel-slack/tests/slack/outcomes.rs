@@ -137,23 +137,23 @@ async fn an_edit_after_the_time_limit_of_the_workspace_is_gone() {
 }
 
 #[tokio::test]
-async fn with_a_rejected_token_all_messages_wait_and_without_a_permission_those_of_the_chat() {
+async fn without_a_valid_token_or_its_scope_all_messages_wait_and_without_a_permission_those_of_the_chat() {
     let world = World::new().await;
     meet(&world);
     world.server.remove_scope("chat:write");
     world.server.fail("chat.postMessage", &Fault::Error { error: "ekm_access_denied".to_owned() }, 1);
-    for (reason, expected) in
-        [("ekm_access_denied", RateScope::Chat), ("chat:write", RateScope::Chat), ("invalid_auth", RateScope::Channel)]
-    {
-        if reason == "invalid_auth" {
+    let outcome = world.channel.send(&new()).await;
+    let SendOutcome::NotSent(SendError::Later { scope, after, reason }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((scope, after), (RateScope::Chat, Some(Duration::from_mins(1))));
+    assert!(reason.contains("ekm_access_denied"), "{reason}");
+    for expected in ["chat:write", "invalid_auth"] {
+        if expected == "invalid_auth" {
             world.server.revoke_bot_token();
         }
         let outcome = world.channel.send(&new()).await;
-        let SendOutcome::NotSent(SendError::Later { scope, after, reason: text }) = outcome else {
-            panic!("{outcome:?}")
-        };
-        assert_eq!((scope, after), (expected, Some(Duration::from_mins(1))));
-        assert!(text.contains(reason), "{text}");
+        let SendOutcome::NotSent(SendError::Unavailable { after, reason }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(after, Some(Duration::from_mins(1)));
+        assert!(reason.contains(expected), "{reason}");
     }
 }
 
@@ -182,7 +182,7 @@ async fn a_service_that_is_not_there_has_not_got_it_and_no_error_shows_a_token()
     world.server.shutdown().await;
     let channel = Arc::new(SlackChannel::new(config).unwrap());
     let outcome = channel.send(&new()).await;
-    assert!(matches!(outcome, SendOutcome::NotSent(SendError::Later { .. })), "{outcome:?}");
+    assert!(matches!(outcome, SendOutcome::NotSent(SendError::Unavailable { .. })), "{outcome:?}");
     let texts = [format!("{outcome:?}"), format!("{channel:?}"), channel.check().await.unwrap_err().to_string()];
     for text in texts {
         assert!(!tokens.iter().any(|token| text.contains(token)), "{text}");

@@ -94,8 +94,8 @@ async fn with_a_rejected_token_all_messages_wait() {
     world.meet();
     world.server.revoke_token();
     let outcome = world.channel.send(&to(11)).await;
-    let SendOutcome::NotSent(SendError::Later { scope, after, reason }) = outcome else { panic!("{outcome:?}") };
-    assert_eq!((scope, after), (RateScope::Channel, Some(Duration::from_mins(1))));
+    let SendOutcome::NotSent(SendError::Unavailable { after, reason }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(after, Some(Duration::from_mins(1)));
     assert!(reason.contains("Unauthorized"), "{reason}");
 }
 
@@ -106,7 +106,7 @@ async fn a_service_that_is_not_there_has_not_got_it_and_no_error_shows_the_token
     world.server.shutdown().await;
     let channel = Arc::new(TelegramChannel::new(config).unwrap());
     let outcome = channel.send(&to(11)).await;
-    assert!(matches!(outcome, SendOutcome::NotSent(SendError::Later { .. })), "{outcome:?}");
+    assert!(matches!(outcome, SendOutcome::NotSent(SendError::Unavailable { .. })), "{outcome:?}");
     let secret = token.split_once(':').unwrap().1;
     let texts = [format!("{outcome:?}"), format!("{channel:?}"), channel.check().await.unwrap_err().to_string()];
     for text in texts {

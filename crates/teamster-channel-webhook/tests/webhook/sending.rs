@@ -73,7 +73,7 @@ async fn an_unreachable_receiver_has_not_received_it_and_no_url_is_shown() {
     while !matches!(outcome, SendOutcome::NotSent(_)) && Instant::now() < deadline {
         outcome = channel(&url).send(&outgoing("k")).await;
     }
-    let SendOutcome::NotSent(SendError::Later { reason, after: None, .. }) = outcome else { panic!("{outcome:?}") };
+    let SendOutcome::NotSent(SendError::Unavailable { reason, after: None }) = outcome else { panic!("{outcome:?}") };
     assert!(!reason.contains("/hook"), "{reason}");
 }
 
@@ -104,7 +104,7 @@ async fn a_host_that_resolves_to_a_forbidden_address_gets_no_request() {
     (config.allow_loopback, config.allow_http, config.allow_private) = (false, true, true);
     let channel = WebhookChannel::new(config).unwrap();
     let outcome = channel.send(&outgoing("k")).await;
-    let SendOutcome::NotSent(SendError::Later { reason, .. }) = outcome else { panic!("{outcome:?}") };
+    let SendOutcome::NotSent(SendError::Unavailable { reason, .. }) = outcome else { panic!("{outcome:?}") };
     assert!(reason.contains("has a loopback address"), "{reason}");
     assert!(channel.check().await.unwrap_err().to_string().contains("has a loopback address"));
     assert_eq!(receiver.requests().len(), 1);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use teamster_store::{DeliveryFilter, DeliveryState, StoreError};
+use teamster_store::{DeliveryFilter, DeliveryState, PageRequest, StoreError};
 
-use super::pages::all_deliveries;
+use super::pages::PAGE;
 use crate::engine::Gateway;
 
 /// The time between two checks: the API and schedules continue the conversations of such a channel.
@@ -35,11 +35,16 @@ pub(super) async fn report(gateway: Gateway) {
 async fn waiting(gateway: &Gateway) -> Result<BTreeMap<String, usize>, StoreError> {
     let mut waiting = BTreeMap::new();
     let filter = DeliveryFilter { state: Some(DeliveryState::Pending), ..DeliveryFilter::default() };
-    for delivery in all_deliveries(gateway.store(), filter).await? {
-        let name = delivery.address.channel;
-        if !gateway.channels().iter().any(|channel| channel.name() == name) {
-            *waiting.entry(name).or_default() += 1;
+    let mut request = PageRequest::first(PAGE);
+    loop {
+        let page = gateway.store().deliveries(filter.clone(), request.clone()).await?;
+        for delivery in page.items {
+            let name = delivery.address.channel;
+            if !gateway.channels().iter().any(|channel| channel.name() == name) {
+                *waiting.entry(name).or_default() += 1;
+            }
         }
+        let Some(next) = page.next else { return Ok(waiting) };
+        request.cursor = Some(next);
     }
-    Ok(waiting)
 }

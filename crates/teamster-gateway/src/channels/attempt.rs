@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use teamster_channel::{Content, Operation, RateScope};
+use teamster_channel::{Content, Operation};
 use teamster_store::{
     ClaimedDelivery, Delivery, DeliveryFilter, DeliveryLease, DeliveryPart, DeliveryState, DeliveryStep, PartState,
     StoreError,
@@ -11,7 +11,7 @@ use teamster_store::{
 
 use super::body::Body;
 use super::context::Context;
-use super::decision::{Attempt, Next, delay};
+use super::decision::{Attempt, LONGEST_OUTAGE, Next, delay};
 use super::failpoint::Step;
 use super::send::{Job, PartEnd};
 use super::{ending, parts};
@@ -76,6 +76,8 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
         delay: delay(settings, delivery.attempts),
         now,
         age: Duration::from_millis(u64::try_from(age).unwrap_or_default()),
+        // A configured number of attempts is exact.
+        longest_outage: if capabilities.max_attempts.is_some() { Duration::ZERO } else { LONGEST_OUTAGE },
     };
     let was_started = delivery.parts.iter().any(|part| part.state == PartState::Started);
     if let Some(next) = attempt.given_up(was_started) {
@@ -112,7 +114,7 @@ async fn load(context: &Context, shown: &Content, max: u64, attempt: Attempt) ->
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Next::Failed("the file no longer exists".to_owned()));
         }
-        Err(error) => return Err(attempt.later(&format!("the file cannot be read: {error}"), None, RateScope::Chat)),
+        Err(error) => return Err(attempt.later(&format!("the file cannot be read: {error}"), None)),
     };
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > max {
         let size = bytes.len();

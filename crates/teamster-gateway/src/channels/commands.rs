@@ -162,7 +162,7 @@ impl Chat<'_> {
         let mut text = match self.gateway.abort_turn(turn.id).await? {
             CancelOutcome::Requested => "The turn is being stopped.".to_owned(),
             CancelOutcome::Aborted => "The waiting turn is stopped.".to_owned(),
-            CancelOutcome::Ended(_) => "The turn has ended already.".to_owned(),
+            CancelOutcome::Unchanged(_) => "The turn has ended already.".to_owned(),
         };
         if waiting > 0 {
             _ = write!(text, " {waiting} more waiting.");

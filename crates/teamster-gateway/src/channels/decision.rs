@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use teamster_channel::{Operation, RateScope, SendOutcome};
+use teamster_channel::{Operation, SendOutcome};
 use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
@@ -11,8 +11,8 @@ use super::settings::{DeliverySettings, UnknownOutcome};
 /// The longest wait that a service can require. A longer one is treated as an error of the service.
 const MAX_DEMAND: Duration = LONGEST_DELIVERY_DELAY;
 
-/// How long a delivery waits for a channel that cannot send at all, for example because its token is wrong.
-const MAX_CHANNEL_OUTAGE: Duration = Duration::from_hours(24);
+/// How long a delivery waits for a service that can send nothing, for example because the token is wrong.
+pub(super) const LONGEST_OUTAGE: Duration = Duration::from_hours(24);
 
 /// The start of the error of a delivery whose outcome is unknown. A caller that queues it again requests that it is
 /// sent.
@@ -23,8 +23,10 @@ pub(super) const UNKNOWN: &str = "it is unknown whether the service has this mes
 pub(super) enum Next {
     /// It is sent again at this time.
     Retry(Timestamp, String),
-    /// It is sent at this time, and the attempt is not counted: the service was not called, or can send nothing at all.
+    /// It is sent at this time, and the attempt is not counted: the service was not called.
     Postpone(Timestamp),
+    /// It is sent at this time, because the service can send nothing now. This number of its attempts still counts.
+    Wait(Timestamp, String, u32),
     /// It is given up.
     Failed(String),
     /// Its outcome is unknown, and it is given up.
@@ -44,6 +46,8 @@ pub(super) struct Attempt {
     pub(super) now: Timestamp,
     /// The time since the delivery was queued.
     pub(super) age: Duration,
+    /// How long it waits for a service that can send nothing.
+    pub(super) longest_outage: Duration,
 }
 
 impl Attempt {
@@ -57,16 +61,25 @@ impl Attempt {
         Some(if was_started { Next::Unknown(format!("{UNKNOWN}{reason}")) } else { Next::Failed(reason) })
     }
 
-    /// Decides after a temporary error. An error of the whole channel ends no delivery before a person had time to correct it.
-    pub(super) fn later(self, reason: &str, demanded: Option<Duration>, scope: RateScope) -> Next {
-        let wait = demanded.map_or(self.delay, |demanded| demanded.min(MAX_DEMAND).max(self.delay));
+    /// Decides after a temporary error.
+    pub(super) fn later(self, reason: &str, demanded: Option<Duration>) -> Next {
         if self.number < self.max {
-            return Next::Retry(self.now.after(wait), reason.to_owned());
-        }
-        if scope == RateScope::Channel && self.age < MAX_CHANNEL_OUTAGE {
-            return Next::Postpone(self.now.after(wait));
+            return Next::Retry(self.next_time(demanded), reason.to_owned());
         }
         Next::Failed(format!("given up after {} attempts: {reason}", self.number))
+    }
+
+    /// Decides while the service can send nothing. No delivery ends before a person had time to correct the cause.
+    pub(super) fn unavailable(self, reason: &str, demanded: Option<Duration>) -> Next {
+        if self.number < self.max || self.age >= self.longest_outage {
+            return self.later(reason, demanded);
+        }
+        // Fewer attempts count from now on, so that a crash during the outage does not end the delivery.
+        Next::Wait(self.next_time(demanded), reason.to_owned(), self.max / 2)
+    }
+
+    fn next_time(self, demanded: Option<Duration>) -> Timestamp {
+        self.now.after(demanded.map_or(self.delay, |demanded| demanded.min(MAX_DEMAND).max(self.delay)))
     }
 
     /// Decides after a call whose outcome is unknown.
@@ -138,12 +151,12 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn attempt(number: u32) -> Attempt {
-        Attempt { number, max: 3, delay: SECOND, now: NOW, age: Duration::ZERO }
+        Attempt { number, max: 3, delay: SECOND, now: NOW, age: Duration::ZERO, longest_outage: LONGEST_OUTAGE }
     }
 
     #[test]
     fn a_demanded_wait_is_kept_if_it_is_longer_than_the_delay_and_shorter_than_a_day() {
-        let at = |demanded| match attempt(1).later("x", demanded, RateScope::Chat) {
+        let at = |demanded| match attempt(1).later("x", demanded) {
             Next::Retry(at, _) => Duration::from_millis(u64::try_from(at.as_millis() - NOW.as_millis()).unwrap()),
             other => panic!("{other:?}"),
         };
@@ -155,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_last_attempt_gives_up_visibly() {
-        let last = attempt(3).later("x", None, RateScope::Chat);
+        let last = attempt(3).later("x", None);
         assert!(matches!(last, Next::Failed(reason) if reason.contains("3 attempts: x")));
         assert!(matches!(attempt(2).unknown("x"), Next::Retry(..)));
         assert!(matches!(attempt(3).unknown("x"), Next::Unknown(reason) if reason.starts_with(UNKNOWN)));
@@ -163,11 +176,15 @@ mod tests {
 
     #[test]
     fn a_delivery_waits_for_a_day_for_a_channel_that_cannot_send() {
-        let wanted = Next::Postpone(NOW.after(SECOND));
-        assert_eq!(attempt(3).later("the token is wrong", None, RateScope::Channel), wanted);
-        let late = Attempt { age: MAX_CHANNEL_OUTAGE, ..attempt(3) };
-        assert!(matches!(late.later("the token is wrong", None, RateScope::Channel), Next::Failed(_)));
-        assert!(matches!(attempt(2).later("the token is wrong", None, RateScope::Channel), Next::Retry(..)));
+        let reason = "the token is wrong";
+        let wanted = Next::Wait(NOW.after(SECOND), reason.to_owned(), 1);
+        assert_eq!(attempt(3).unavailable(reason, None), wanted);
+        assert!(matches!(attempt(2).unavailable(reason, None), Next::Retry(..)));
+        let late = Attempt { age: LONGEST_OUTAGE, ..attempt(3) };
+        let without = Attempt { longest_outage: Duration::ZERO, ..attempt(3) };
+        for ended in [late, without] {
+            assert!(matches!(ended.unavailable(reason, None), Next::Failed(_)));
+        }
     }
 
     #[test]

@@ -25,12 +25,15 @@ pub(super) async fn record(
     };
     let (step, reason, is_unknown) = match end {
         Next::Retry(at, reason) => {
-            // A caller's request to send a delivery that the service may already have remains after a failure.
-            let is_requested = delivery.error.as_deref().is_some_and(|error| error.starts_with(UNKNOWN));
-            let reason = if is_requested { format!("{UNKNOWN}{reason}") } else { reason };
-            let attempt = delivery.attempts;
+            let (attempt, reason) = (delivery.attempts, kept_request(delivery, reason));
             tracing::info!(delivery = %delivery.id, attempt, reason, "a delivery was not sent; it is sent again later");
             context.step(lease, DeliveryStep::Retry(at, reason)).await?;
+            return Ok(());
+        }
+        Next::Wait(at, reason, attempts) => {
+            let (channel, reason) = (context.channel.name(), kept_request(delivery, reason));
+            tracing::warn!(delivery = %delivery.id, channel, reason, "the channel cannot send; a delivery waits for at most a day");
+            context.step(lease, DeliveryStep::Wait { at, error: reason, attempts }).await?;
             return Ok(());
         }
         Next::Postpone(at) => {
@@ -49,6 +52,12 @@ pub(super) async fn record(
     let event = HookEvent::DeliveryFailed { delivery_id: delivery.id.to_string(), reason };
     context.gateway.hooks().notify(event);
     Ok(())
+}
+
+/// Returns the reason to store. A caller's request to send a delivery that the service may already have remains after a failure.
+fn kept_request(delivery: &Delivery, reason: String) -> String {
+    let is_requested = delivery.error.as_deref().is_some_and(|error| error.starts_with(UNKNOWN));
+    if is_requested { format!("{UNKNOWN}{reason}") } else { reason }
 }
 
 /// Returns the event for the log, and a notice for the chat if it can help.

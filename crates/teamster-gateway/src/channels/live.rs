@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use teamster::event::Event;
 use teamster_channel::{
-    Address, Capabilities, Channel, Content, EditStep, LiveEdit, Operation, Outgoing, Pace, Part, SendError,
+    Address, Capabilities, Channel, Content, EditStep, LiveEdit, Operation, Outgoing, Pace, Part, RateScope, SendError,
     SendOutcome,
 };
 use teamster_store::{Delivery, DeliveryFilter, DeliveryState, StoreError};
@@ -104,6 +104,11 @@ struct Shown {
     id: String,
     created_at_ms: i64,
     since: Instant,
+}
+
+/// Returns whether the service may apply an edit later. Channels report an edit without a known outcome as one to repeat.
+fn may_be_applied_later(outcome: &SendOutcome) -> bool {
+    matches!(outcome, SendOutcome::Unknown(_) | SendOutcome::NotSent(SendError::Later { after: None, .. }))
 }
 
 /// What follows an edit.
@@ -201,7 +206,7 @@ impl Display {
         let outgoing = self.outgoing(shown, text);
         let outcome = tokio::time::timeout(limit, self.channel.send(&outgoing)).await;
         let outcome = outcome.unwrap_or_else(|_| SendOutcome::Unknown("no answer in time".to_owned()));
-        if matches!(outcome, SendOutcome::Unknown(_)) {
+        if may_be_applied_later(&outcome) {
             *late_until = Some(now + APPLIED_WITHIN);
         }
         self.settle(edit, &outcome)
@@ -215,6 +220,12 @@ impl Display {
             SendOutcome::NotSent(SendError::Later { after, scope, .. }) => {
                 if let Some(after) = *after {
                     self.pace().hold(&self.address.chat, *scope, after, now);
+                }
+                edit.failed(*after, now);
+            }
+            SendOutcome::NotSent(SendError::Unavailable { after, .. }) => {
+                if let Some(after) = *after {
+                    self.pace().hold(&self.address.chat, RateScope::Channel, after, now);
                 }
                 edit.failed(*after, now);
             }

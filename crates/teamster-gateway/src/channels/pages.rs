@@ -3,7 +3,7 @@
 use teamster_store::{Delivery, DeliveryFilter, PageRequest, Store, StoreError};
 
 /// The number of deliveries of a page.
-const PAGE: u32 = 200;
+pub(super) const PAGE: u32 = 200;
 
 /// Returns all deliveries that a filter selects, the oldest first.
 pub(super) async fn all_deliveries(store: &dyn Store, filter: DeliveryFilter) -> Result<Vec<Delivery>, StoreError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use teamster_channel::{Address, Content, Operation, Outgoing, Part, SendError, SendOutcome};
+use teamster_channel::{Address, Content, Operation, Outgoing, Part, RateScope, SendError, SendOutcome};
 use teamster_store::{Delivery, DeliveryLease, DeliveryStep, PartState, StoreError};
 
 use super::context::Context;
@@ -149,12 +149,14 @@ impl Job<'_> {
                 if let Some(after) = after {
                     self.context.pace().hold(&self.delivery.address.chat, scope, after, Instant::now());
                 }
-                let next = self.attempt.later(&reason, after, scope);
-                if matches!(next, Next::Postpone(_)) {
-                    let channel = self.context.channel.name();
-                    tracing::warn!(channel, reason, "the channel cannot send; its deliveries wait for at most a day");
+                self.attempt.later(&reason, after)
+            }
+            SendError::Unavailable { reason, after } => {
+                if let Some(after) = after {
+                    let (chat, now) = (&self.delivery.address.chat, Instant::now());
+                    self.context.pace().hold(chat, RateScope::Channel, after, now);
                 }
-                next
+                self.attempt.unavailable(&reason, after)
             }
         }))
     }

@@ -1,6 +1,6 @@
 //! Edits of messages that wait. An edited message is checked as a new one: by the rules, and by the hooks of accepted messages.
 
-use teamster_store::{ChatAddress, Conversation, EditOutcome, MessageEdit, Turn, TurnState};
+use teamster_store::{CancelScope, ChatAddress, Conversation, EditOutcome, MessageEdit, Turn, TurnState};
 use uuid::Uuid;
 
 use super::conversations::{not_found, rejected};
@@ -53,8 +53,8 @@ impl Gateway {
     /// The store has failed.
     pub async fn delete_message(&self, channel: &str, channel_id: &str) -> Result<(), GatewayError> {
         let found = self.shared.store.turn_of_message(channel.to_owned(), channel_id.to_owned()).await?;
-        if let Some(turn) = found.filter(|turn| turn.state == TurnState::Queued) {
-            self.abort_turn(turn.id).await?;
+        if let Some(turn) = found {
+            self.cancel(turn.id, CancelScope::Waiting).await?;
         }
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use teamster_store::{
-    Accepted, AcceptedTurn, CancelOutcome, ChatAddress, Claim, ConversationId, Effects, EndState, IdempotencyKey, Json,
-    Message, MessageId, MessageMode, NewConversation, NewMessage, Queue, QueueLimits, StoreError, Target, Turn, TurnId,
+    Accepted, AcceptedTurn, CancelOutcome, CancelScope, ChatAddress, Claim, ConversationId, Effects, EndState,
+    IdempotencyKey, Json, Message, MessageId, MessageMode, NewConversation, NewMessage, Queue, QueueLimits, StoreError,
+    Target, Turn, TurnId,
 };
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -228,6 +229,11 @@ impl Gateway {
 
     /// Aborts a turn that waits, or requests the abort of one that runs.
     pub async fn abort_turn(&self, turn: TurnId) -> Result<CancelOutcome, GatewayError> {
+        self.cancel(turn, CancelScope::Open).await
+    }
+
+    /// Aborts a turn of this scope.
+    pub(super) async fn cancel(&self, turn: TurnId, scope: CancelScope) -> Result<CancelOutcome, GatewayError> {
         let shared = &self.shared;
         let found = shared.store.turn(turn).await?;
         let id = found.ok_or_else(|| turn_not_found(turn))?.conversation;
@@ -241,14 +247,14 @@ impl Gateway {
             events: vec![shared.event(&ending.event(), Some(turn))?],
             deliveries: ending.deliveries(&to, TurnAnswer::default(), &name)?,
         };
-        let outcome = shared.store.cancel_turn(turn, effects, self.now()).await?;
+        let outcome = shared.store.cancel_turn(turn, scope, effects, self.now()).await?;
         match outcome {
             CancelOutcome::Aborted => {
                 shared.hooks.notify(finished(id, turn, EndState::Aborted, None));
                 self.announce_growth(id);
             }
             CancelOutcome::Requested => shared.running.send(turn, TurnCommand::Abort),
-            CancelOutcome::Ended(_) => {}
+            CancelOutcome::Unchanged(_) => {}
         }
         Ok(outcome)
     }
@@ -260,7 +266,8 @@ impl Gateway {
         let details = found.message.details.to()?;
         let event = queued_event(found.message.id, &found.message.author, &found.message.text, &details);
         let event = self.shared.event(&event, Some(turn))?;
-        let requeued = self.shared.store.requeue_turn(turn, Effects::events(vec![event]), self.now()).await?;
+        let requeued =
+            self.shared.store.requeue_turn(turn, self.queue_limits(), Effects::events(vec![event]), self.now()).await?;
         self.announce_growth(requeued.conversation);
         Ok(requeued)
     }

@@ -209,8 +209,8 @@ pub(super) async fn abort(
             CancelOutcome::Aborted | CancelOutcome::Requested => {
                 audit_from(&gateway, &caller, "turn.abort", &id.to_string()).await;
             }
-            CancelOutcome::Ended(TurnState::Aborted) => {}
-            CancelOutcome::Ended(_) => {
+            CancelOutcome::Unchanged(TurnState::Aborted) => {}
+            CancelOutcome::Unchanged(_) => {
                 return Err(Problem::new(ProblemCode::Conflict, format!("the turn {id} has ended already")));
             }
         }

@@ -192,7 +192,7 @@ impl Metrics {
     pub(super) fn delivery_advanced(&self, channel: &str, step: &DeliveryStep) {
         let outcome = match step {
             DeliveryStep::Sent => "sent",
-            DeliveryStep::Retry(..) => "retry",
+            DeliveryStep::Retry(..) | DeliveryStep::Wait { .. } => "retry",
             DeliveryStep::Failed(_) => "failed",
             DeliveryStep::Unknown(_) => "unknown",
             DeliveryStep::Renew(_)

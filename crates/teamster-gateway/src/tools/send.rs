@@ -153,7 +153,10 @@ async fn send(
             Ok(deliveries) => gateway.record_effect(turn.lease(), event, deliveries).await,
             Err(error) => Err(error),
         };
-        stored.map_err(|error| format!("the gateway cannot store the message: {error}"))
+        stored.map_err(|error| {
+            call.current.was_not_sent();
+            format!("the gateway cannot store the message: {error}")
+        })
     };
     let stored = store.await;
     if stored.is_err() {

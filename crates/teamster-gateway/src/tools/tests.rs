@@ -159,6 +159,9 @@ async fn a_repeated_call_whose_effect_was_not_stored_is_made_again() {
     current.failed(&first);
     assert_eq!(current.effect("message", &[b"one"], "call-1"), first);
     assert!(current.effect("message", &[b"one"], "call-1").is_repeated, "it is made once more");
+    assert!(current.may_send(1) && !current.may_send(1));
+    current.was_not_sent();
+    assert!(current.may_send(1), "only what was stored counts");
 }
 
 #[tokio::test]

@@ -101,6 +101,12 @@ impl Current {
         !self.effects.lock().unwrap_or_else(PoisonError::into_inner).calls.is_empty()
     }
 
+    /// Takes back the count of a message or file that was not stored.
+    pub(super) fn was_not_sent(&self) {
+        let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        effects.sends = effects.sends.saturating_sub(1);
+    }
+
     /// Counts a message or file, and returns whether it is within the limit of a turn.
     pub(super) fn may_send(&self, limit: u32) -> bool {
         let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);

@@ -196,6 +196,11 @@ async fn an_attempt_without_a_call_is_not_counted(world: &mut World) {
         assert_eq!(claim(world, "w").await, []);
         world.advance(Duration::from_secs(1)).await;
     }
+    let claimed = claim(world, "w").await;
+    let wait = DeliveryStep::Wait { at: world.now(), error: "no network".to_owned(), attempts: 7 };
+    let waiting = step(world, &claimed[0], wait).await;
+    assert_eq!((waiting.state, waiting.attempts), (DeliveryState::Pending, 7), "the number is the one of the step");
+    assert_eq!(waiting.error.as_deref(), Some("no network"));
     // An operator gives a delivery all of its attempts again.
     let claimed = claim(world, "w").await;
     step(world, &claimed[0], DeliveryStep::Failed("403".to_owned())).await;

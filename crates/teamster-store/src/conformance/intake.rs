@@ -8,8 +8,8 @@ use super::world::{WIDE, World, done};
 use crate::error::{Queue, StoreError};
 use crate::ids::{ConversationId, Seq, TurnId};
 use crate::records::{
-    Accepted, CancelOutcome, ConversationFilter, ConversationPatch, ConversationState, EditOutcome, Effects, EndState,
-    Finish, IdempotencyKey, MessageEdit, PageRequest, QueueLimits, Target, TurnState,
+    Accepted, CancelOutcome, CancelScope, ConversationFilter, ConversationPatch, ConversationState, EditOutcome,
+    Effects, EndState, Finish, IdempotencyKey, MessageEdit, PageRequest, QueueLimits, Target, TurnState,
 };
 
 suite![
@@ -159,13 +159,17 @@ async fn an_edit_replaces_a_message_that_waits_and_no_other(world: &mut World) {
 async fn an_abort_ends_a_waiting_turn_and_is_reported_to_the_worker_of_a_running_one(world: &mut World) {
     let (first, second) = (world.accept_in("chat").await, world.accept_in("chat").await);
     let lease = world.claim("w").await.lease;
-    let cancel = async |turn: TurnId, world: &World| {
+    let cancel = async |turn: TurnId, scope: CancelScope, world: &World| {
         let effects = Effects::events(vec![world.event("turn_finished")]);
-        world.store().cancel_turn(turn, effects, world.now()).await.unwrap()
+        world.store().cancel_turn(turn, scope, effects, world.now()).await.unwrap()
     };
-    assert_eq!(cancel(second.turn, world).await, CancelOutcome::Aborted);
-    assert_eq!(cancel(second.turn, world).await, CancelOutcome::Ended(TurnState::Aborted));
-    assert_eq!(cancel(first.turn, world).await, CancelOutcome::Requested);
+    assert_eq!(cancel(second.turn, CancelScope::Waiting, world).await, CancelOutcome::Aborted);
+    let ended = CancelOutcome::Unchanged(TurnState::Aborted);
+    assert_eq!(cancel(second.turn, CancelScope::Open, world).await, ended);
+    let running = CancelOutcome::Unchanged(TurnState::Running);
+    assert_eq!(cancel(first.turn, CancelScope::Waiting, world).await, running);
+    assert!(!world.store().turn(first.turn).await.unwrap().unwrap().abort_requested, "it was not to be aborted");
+    assert_eq!(cancel(first.turn, CancelScope::Open, world).await, CancelOutcome::Requested);
     let renewed = world.store().renew(vec![lease], super::world::LEASE, world.now()).await.unwrap();
     let requested =
         crate::records::Renewal::Renewed { expires_at: world.now().after(super::world::LEASE), abort_requested: true };
@@ -180,9 +184,12 @@ async fn a_failed_turn_that_is_queued_again_runs_before_later_ones(world: &mut W
     let failed = Finish { state: EndState::Failed, error_code: Some("AUTH".to_owned()), ..done() };
     world.store().finish(claim.lease, failed, world.now()).await.unwrap();
     let later = world.accept_in("chat").await;
-    let again = world.store().requeue_turn(first.turn, Effects::default(), world.now()).await.unwrap();
+    let one = QueueLimits { chat: 1, ..WIDE };
+    let refused = world.store().requeue_turn(first.turn, one, Effects::default(), world.now()).await;
+    assert!(matches!(refused, Err(StoreError::QueueFull { .. })), "the later turn fills the queue: {refused:?}");
+    let again = world.store().requeue_turn(first.turn, WIDE, Effects::default(), world.now()).await.unwrap();
     assert_eq!((again.state, again.attempts, again.error_code), (TurnState::Queued, 0, None));
-    let refused = world.store().requeue_turn(later.turn, Effects::default(), world.now()).await;
+    let refused = world.store().requeue_turn(later.turn, WIDE, Effects::default(), world.now()).await;
     assert!(matches!(refused, Err(StoreError::WrongState { .. })), "{refused:?}");
     assert_eq!(world.claim("w").await.lease.turn, first.turn);
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::suite;
-use super::world::{LEASE, World, done, plain_end};
+use super::world::{LEASE, WIDE, World, done, plain_end};
 use crate::error::StoreError;
 use crate::ids::{ConversationId, Day, HostId, Json, Seq, Timestamp, TurnId};
 use crate::records::{
-    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, ConversationPatch, ConversationState,
-    Effects, EndState, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session, SessionChange,
-    TurnState, Usage, UsageEntry, UsageQuery,
+    AttemptEnd, BudgetDecision, BudgetLimit, BudgetStatus, CancelOutcome, CancelScope, ConversationPatch,
+    ConversationState, Effects, EndState, Finish, HandBack, HandBackKind, JoinedOutcome, Lease, Progress, Session,
+    SessionChange, TurnState, Usage, UsageEntry, UsageQuery,
 };
 
 suite![
@@ -24,6 +24,7 @@ suite![
     a_message_that_the_agent_has_not_taken_waits_again_at_the_end_of_the_turn_and_at_the_next_claim,
     a_message_that_cannot_go_into_the_running_turn_waits_or_has_failed,
     an_abort_of_a_message_that_was_not_taken_is_not_lost,
+    an_abort_ends_a_pause_that_begins_after_it,
     a_session_belongs_to_its_agent,
     a_session_records_since_when_another_agent_has_worked,
     removed_sessions_stay_removed_after_a_running_turn,
@@ -155,7 +156,7 @@ async fn a_turn_knows_that_one_of_its_attempts_has_called_a_tool(world: &mut Wor
     assert!(ran_tools(world).await);
     let failed = Finish { state: EndState::Failed, ..done() };
     world.store().finish(lease, failed, world.now()).await.unwrap();
-    world.store().requeue_turn(turn, Effects::default(), world.now()).await.unwrap();
+    world.store().requeue_turn(turn, WIDE, Effects::default(), world.now()).await.unwrap();
     assert!(!ran_tools(world).await);
 }
 
@@ -252,11 +253,21 @@ async fn an_abort_of_a_message_that_was_not_taken_is_not_lost(world: &mut World)
     let lease = world.claim("w").await.lease;
     let store = world.store();
     store.join_turn(lease, steered.turn, Effects::default(), world.now()).await.unwrap();
-    let outcome = store.cancel_turn(steered.turn, Effects::default(), world.now()).await.unwrap();
+    let outcome = store.cancel_turn(steered.turn, CancelScope::Open, Effects::default(), world.now()).await.unwrap();
     assert_eq!(outcome, CancelOutcome::Requested);
     assert!(store.turn(lead.turn).await.unwrap().unwrap().abort_requested);
     store.finish(lease, Finish { state: EndState::Aborted, ..done() }, world.now()).await.unwrap();
     assert!(world.claim("w").await.turn.abort_requested);
+}
+
+async fn an_abort_ends_a_pause_that_begins_after_it(world: &mut World) {
+    let turn = world.accept_in("a").await.turn;
+    let claim = world.claim("w").await;
+    let cancelled = world.store().cancel_turn(turn, CancelScope::Open, Effects::default(), world.now()).await;
+    assert_eq!(cancelled.unwrap(), CancelOutcome::Requested);
+    hand_back(world, claim.lease, HandBackKind::Pause(world.now().after(LEASE))).await;
+    let again = world.claim("w").await.turn;
+    assert!(again.id == turn && again.abort_requested, "it does not wait for the end of the pause");
 }
 
 async fn a_session_belongs_to_its_agent(world: &mut World) {

@@ -181,6 +181,13 @@ impl QueuedDelivery {
                 delivery.attempts = delivery.attempts.saturating_sub(1);
                 self.held = None;
             }
+            DeliveryStep::Wait { at, error, attempts } => {
+                delivery.state = DeliveryState::Pending;
+                delivery.not_before = at;
+                delivery.error = Some(error);
+                delivery.attempts = attempts;
+                self.held = None;
+            }
             DeliveryStep::Failed(error) => self.end(DeliveryState::Failed, Some(error), now),
             DeliveryStep::Unknown(error) => self.end(DeliveryState::Unknown, Some(error), now),
         }

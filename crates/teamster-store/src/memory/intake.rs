@@ -7,8 +7,8 @@ use super::state::State;
 use crate::error::{Entity, Queue, Result, StoreError};
 use crate::ids::{ConversationId, Timestamp, TurnId};
 use crate::records::{
-    Accepted, AcceptedTurn, CancelOutcome, ChatAddress, EditOutcome, Effects, IdempotencyKey, Message, MessageEdit,
-    NewMessage, Progress, QueueLimits, Target, Turn, TurnState, Usage,
+    Accepted, AcceptedTurn, CancelOutcome, CancelScope, ChatAddress, EditOutcome, Effects, IdempotencyKey, Message,
+    MessageEdit, NewMessage, Progress, QueueLimits, Target, Turn, TurnState, Usage,
 };
 use crate::store::IntakeStore;
 
@@ -48,7 +48,13 @@ impl IntakeStore for MemoryStore {
         })
     }
 
-    async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome> {
+    async fn cancel_turn(
+        &self,
+        id: TurnId,
+        scope: CancelScope,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<CancelOutcome> {
         self.with(|state| {
             let turn = state.turn(id)?;
             let conversation = turn.conversation;
@@ -61,20 +67,20 @@ impl IntakeStore for MemoryStore {
                     state.apply(conversation, effects, now)?;
                     Ok(CancelOutcome::Aborted)
                 }
-                (TurnState::Running, lead) => {
+                (TurnState::Running, lead) if scope == CancelScope::Open => {
                     state.turn_mut(id)?.abort_requested = true;
                     state.turn_mut(lead.unwrap_or(id))?.abort_requested = true;
                     Ok(CancelOutcome::Requested)
                 }
-                (ended, _) => Ok(CancelOutcome::Ended(ended)),
+                (unchanged, _) => Ok(CancelOutcome::Unchanged(unchanged)),
             }
         })
     }
 
-    async fn requeue_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<Turn> {
+    async fn requeue_turn(&self, id: TurnId, limits: QueueLimits, effects: Effects, now: Timestamp) -> Result<Turn> {
         self.with(|state| {
             state.check_deliveries(&effects.deliveries)?;
-            let turn = state.turn_mut(id)?;
+            let turn = state.turn(id)?;
             if !matches!(turn.state, TurnState::Failed | TurnState::Aborted) {
                 return Err(StoreError::WrongState {
                     entity: Entity::Turn,
@@ -83,6 +89,9 @@ impl IntakeStore for MemoryStore {
                     required: "failed or aborted",
                 });
             }
+            let address = state.room(turn.conversation)?.address.clone();
+            state.check_queues(&address, limits)?;
+            let turn = state.turn_mut(id)?;
             turn.state = TurnState::Queued;
             turn.attempts = 0;
             turn.progress = Progress::Nothing;

@@ -142,6 +142,15 @@ pub enum DeliveryStep {
     Retry(Timestamp, String),
     /// The service was not called. The delivery is sent at this time or later, and the attempt is not counted.
     Postpone(Timestamp),
+    /// The service can send nothing now.
+    Wait {
+        /// The delivery is sent at this time or later.
+        at: Timestamp,
+        /// The reason.
+        error: String,
+        /// The number of its attempts from now on.
+        attempts: u32,
+    },
     /// The delivery is given up.
     Failed(String),
     /// The outcome is unknown, and the service cannot be asked.

@@ -30,7 +30,7 @@ pub use permission::{
     PermissionOutcome,
 };
 pub use schedule::{FireOutcome, NewSchedule, Schedule, ScheduleFilter, ScheduleFiring};
-pub use turn::{CancelOutcome, EndState, Progress, Turn, TurnState};
+pub use turn::{CancelOutcome, CancelScope, EndState, Progress, Turn, TurnState};
 pub(crate) use usage::ABANDONED_CHANNEL;
 pub use usage::{
     BudgetDecision, BudgetLimit, BudgetStatus, Pruned, RetentionPolicy, StoreStatus, Usage, UsageEntry, UsageQuery,

@@ -81,6 +81,15 @@ pub enum Progress {
     Tools,
 }
 
+/// Which turns an abort ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelScope {
+    /// One that waits or runs.
+    Open,
+    /// Only one that waits.
+    Waiting,
+}
+
 /// The outcome of an abort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelOutcome {
@@ -88,8 +97,8 @@ pub enum CancelOutcome {
     Aborted,
     /// The turn runs. Its worker gets the request with the next renewal.
     Requested,
-    /// The turn has ended. Nothing has changed.
-    Ended(TurnState),
+    /// The turn is in this state, which the abort does not change.
+    Unchanged(TurnState),
 }
 
 impl TurnState {

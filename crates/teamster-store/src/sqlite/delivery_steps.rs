@@ -52,6 +52,12 @@ pub(super) fn advance(
                 WHERE key = ?1";
             run(db, sql, params![key, at])?;
         }
+        DeliveryStep::Wait { at, error, attempts } => {
+            let sql = "UPDATE delivery SET state = 0, not_before = ?2, ready_at = ?2, error = ?3, attempts = ?4,
+                    worker = NULL, lease_until = NULL
+                WHERE key = ?1";
+            run(db, sql, params![key, at, error, attempts])?;
+        }
         DeliveryStep::Failed(error) => end(db, key, DeliveryState::Failed, Some(&error), now)?,
         DeliveryStep::Unknown(error) => end(db, key, DeliveryState::Unknown, Some(&error), now)?,
     }

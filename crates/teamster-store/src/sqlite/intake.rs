@@ -12,8 +12,8 @@ use super::rows::{conversation_key, find_turn};
 use crate::error::{Entity, Queue, Result, StoreError};
 use crate::ids::{ConversationId, Timestamp, TurnId};
 use crate::records::{
-    Accepted, AcceptedTurn, CancelOutcome, ChatAddress, EditOutcome, Effects, IdempotencyKey, MessageEdit, NewMessage,
-    QueueLimits, Target, Turn, TurnState,
+    Accepted, AcceptedTurn, CancelOutcome, CancelScope, ChatAddress, EditOutcome, Effects, IdempotencyKey, MessageEdit,
+    NewMessage, QueueLimits, Target, Turn, TurnState,
 };
 use crate::store::IntakeStore;
 
@@ -58,17 +58,24 @@ impl IntakeStore for SqliteStore {
         .await
     }
 
-    async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome> {
-        self.write(move |db| cancel(db, id, effects, now)).await
+    async fn cancel_turn(
+        &self,
+        id: TurnId,
+        scope: CancelScope,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<CancelOutcome> {
+        self.write(move |db| cancel(db, id, scope, effects, now)).await
     }
 
-    async fn requeue_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<Turn> {
+    async fn requeue_turn(&self, id: TurnId, limits: QueueLimits, effects: Effects, now: Timestamp) -> Result<Turn> {
         self.write(move |db| {
             let turn = find_turn(db, id)?;
             if !matches!(turn.state, TurnState::Failed | TurnState::Aborted) {
                 let (state, required) = (turn.state.name(), "failed or aborted");
                 return Err(StoreError::WrongState { entity: Entity::Turn, id: id.to_string(), state, required }.into());
             }
+            check_queues(db, &address_of(db, turn.conversation)?, limits)?;
             let (conversation, key) = turn_keys(db, id)?;
             let sql = "UPDATE turn SET state = 0, attempts = 0, progress = 0, ran_tools = 0, joined = NULL, taken = 0,
                     not_before = ?2, abort_requested = 0, result = NULL, error_code = NULL, started_at = NULL, ended_at = NULL
@@ -82,7 +89,7 @@ impl IntakeStore for SqliteStore {
     }
 }
 
-fn cancel(db: &Connection, id: TurnId, effects: Effects, now: Timestamp) -> Outcome<CancelOutcome> {
+fn cancel(db: &Connection, id: TurnId, scope: CancelScope, effects: Effects, now: Timestamp) -> Outcome<CancelOutcome> {
     let turn = find_turn(db, id)?;
     match turn.state {
         TurnState::Queued => {
@@ -92,13 +99,13 @@ fn cancel(db: &Connection, id: TurnId, effects: Effects, now: Timestamp) -> Outc
             apply(db, conversation, effects, now)?;
             Ok(CancelOutcome::Aborted)
         }
-        TurnState::Running => {
+        TurnState::Running if scope == CancelScope::Open => {
             // Should the agent not take it, it must not start later.
             let lead = turn.joined.unwrap_or(id);
             run(db, "UPDATE turn SET abort_requested = 1 WHERE id IN (?1, ?2)", [id, lead])?;
             Ok(CancelOutcome::Requested)
         }
-        ended => Ok(CancelOutcome::Ended(ended)),
+        unchanged => Ok(CancelOutcome::Unchanged(unchanged)),
     }
 }
 

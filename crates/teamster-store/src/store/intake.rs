@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::ids::{Timestamp, TurnId};
 use crate::records::{
-    Accepted, CancelOutcome, EditOutcome, Effects, IdempotencyKey, MessageEdit, NewMessage, QueueLimits, Turn,
+    Accepted, CancelOutcome, CancelScope, EditOutcome, Effects, IdempotencyKey, MessageEdit, NewMessage, QueueLimits,
+    Turn,
 };
 
 /// Accepts messages, and changes turns at a client's request.
@@ -34,10 +35,16 @@ pub trait IntakeStore: Send + Sync {
     /// Aborts a turn that waits, or requests the abort of one that runs.
     ///
     /// The effects are applied only if the outcome is `Aborted`. A paused turn waits, so it is aborted at once.
-    async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome>;
+    async fn cancel_turn(
+        &self,
+        id: TurnId,
+        scope: CancelScope,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<CancelOutcome>;
 
     /// Queues a failed or aborted turn again, at its old position, with no attempts counted.
     ///
-    /// Fails with `WrongState` for other turns.
-    async fn requeue_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<Turn>;
+    /// Fails with `WrongState` for other turns, and with `QueueFull`.
+    async fn requeue_turn(&self, id: TurnId, limits: QueueLimits, effects: Effects, now: Timestamp) -> Result<Turn>;
 }

@@ -89,7 +89,7 @@ async fn an_abort_ends_the_running_turn_and_the_next_one_runs() {
     assert_eq!(test.gateway.abort_turn(first).await.unwrap(), CancelOutcome::Requested);
     assert_eq!(test.ended(first).await.state, TurnState::Aborted);
     assert_eq!(test.ended(second).await.state, TurnState::Done);
-    assert_eq!(test.gateway.abort_turn(second).await.unwrap(), CancelOutcome::Ended(TurnState::Done));
+    assert_eq!(test.gateway.abort_turn(second).await.unwrap(), CancelOutcome::Unchanged(TurnState::Done));
 }
 
 #[tokio::test]

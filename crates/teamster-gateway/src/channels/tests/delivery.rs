@@ -13,6 +13,10 @@ fn later(after: Option<Duration>, scope: RateScope) -> Reaction {
     Reaction::Refuse(SendError::Later { reason: "busy".to_owned(), after, scope })
 }
 
+fn down() -> Reaction {
+    Reaction::Refuse(SendError::Unavailable { reason: "no network".to_owned(), after: None })
+}
+
 #[tokio::test]
 async fn a_chat_keeps_its_order_although_sends_fail() {
     let never = || Reaction::Refuse(SendError::Never("bad request".to_owned()));
@@ -69,7 +73,7 @@ async fn a_delivery_is_given_up_visibly_after_its_attempts() {
 
 #[tokio::test]
 async fn an_answer_outlasts_an_outage_of_its_channel() {
-    let service = Service::new((0..9).map(|_| later(None, RateScope::Channel))).shared();
+    let service = Service::new((0..9).map(|_| down())).shared();
     let mut world = World::new(service.clone()).await;
     world.config.channels.delivery.max_attempts = 3;
     let (gateway, mut tasks) = world.start();
@@ -312,4 +316,21 @@ async fn the_same_item_is_delivered_once_although_it_is_enqueued_twice() {
     world.settled().await;
     shut_down(&gateway, &mut tasks).await;
     assert_eq!(service.texts("a"), ["one"]);
+}
+
+#[tokio::test]
+async fn a_crash_during_an_outage_does_not_end_a_delivery() {
+    let service = Service::new((0..9).map(|_| down())).shared();
+    let mut world = World::new(service.clone()).await;
+    world.config.channels.delivery.max_attempts = 2;
+    let (mut gateway, mut tasks) = world.start();
+    answer(&gateway, "a", "done").await;
+    for calls in [3, 6] {
+        until("the service was called", || service.calls().len() >= calls).await;
+        world.crash(&gateway, tasks).await;
+        (gateway, tasks) = world.start();
+    }
+    assert_eq!(world.settled().await, [Sent]);
+    assert_eq!(service.texts("a"), ["done"]);
+    shut_down(&gateway, &mut tasks).await;
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use teamster::event::Event;
-use teamster_store::{Epoch, WorkStore as _};
+use teamster_channel::SendError;
+use teamster_store::Epoch;
 
 use super::service::{Reaction, Service};
 use super::{World, accept, address, shut_down, until};
@@ -41,7 +42,8 @@ async fn wait_after_an_edit(reaction: Reaction) -> Duration {
 #[tokio::test]
 async fn the_answer_waits_until_an_edit_without_a_known_outcome_can_no_longer_replace_it() {
     assert_eq!(wait_after_an_edit(Reaction::Show).await, Duration::ZERO);
-    for reaction in [Reaction::ShowAndHang, Reaction::ShowAndLose] {
+    let uncertain = Reaction::Refuse(SendError::later("502"));
+    for reaction in [Reaction::ShowAndHang, Reaction::ShowAndLose, uncertain] {
         let wait = wait_after_an_edit(reaction.clone()).await;
         assert!(wait > Duration::from_secs(20) && wait <= Duration::from_secs(30), "{reaction:?}: {wait:?}");
     }

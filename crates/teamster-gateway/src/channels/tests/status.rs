@@ -82,7 +82,7 @@ async fn the_operator_sees_the_deliveries_of_a_channel_that_is_no_longer_configu
     shut_down(&gateway, &mut tasks).await;
     world.channels = double;
     let (gateway, mut tasks) = world.start();
-    let states = world.settled().await;
-    assert_eq!(states, [teamster_store::DeliveryState::Sent; 2], "they are sent when it is configured again");
+    let sent = world.settled().await;
+    assert_eq!(sent, [teamster_store::DeliveryState::Sent; 2], "they are sent when it is configured again");
     shut_down(&gateway, &mut tasks).await;
 }

@@ -3,7 +3,7 @@
 use teamster::event::{Done, ErrorCode, Event, Retract, RunResult, SessionId};
 use teamster_store::{
     AttemptEnd, Effects, EndState, Finish, HandBackKind, Json, NewDelivery, NewEvent, Progress, Session, SessionChange,
-    Usage, UsageEntry,
+    Timestamp, Usage, UsageEntry,
 };
 
 use super::attempt::{Attempt, Outcome};
@@ -81,8 +81,11 @@ impl Attempt<'_> {
         let session = result.session_id.as_ref().map(SessionId::as_str);
         let answer = TurnAnswer { text: result.final_text.as_str(), session };
         let mut answer = ending.deliveries(&self.context.recipient(), answer, "aborted")?;
-        for delivery in &mut answer {
-            delivery.not_before = delivery.not_before.max(self.late_edit_until.unwrap_or(delivery.not_before));
+        if state != EndState::Aborted {
+            // It replaces the message that the display has edited.
+            for delivery in &mut answer {
+                delivery.not_before = self.after_edits(delivery.not_before);
+            }
         }
         let mut attempt = self.attempt_end(result, events, vec![finished], answer)?;
         if code.as_deref() == Some(INTERRUPTED) {
@@ -98,7 +101,7 @@ impl Attempt<'_> {
             AfterAttempt::Retry { delay, code } => {
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
                 let event = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms, code: code.to_string() };
-                (HandBackKind::Retry(now.after(*delay)), vec![event], None)
+                (HandBackKind::Retry(self.after_edits(now.after(*delay))), vec![event], None)
             }
             AfterAttempt::Pause { until } => {
                 let time = rfc3339(*until);
@@ -111,7 +114,7 @@ impl Attempt<'_> {
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
                 let code = ErrorCode::SessionNotFound.to_string();
                 let retrying = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms: 0, code };
-                (HandBackKind::Retry(now), vec![reset, retrying], Some(reason.to_owned()))
+                (HandBackKind::Retry(self.after_edits(now)), vec![reset, retrying], Some(reason.to_owned()))
             }
         };
         let last = last.iter().map(|event| shared.event(event, Some(turn))).collect::<Result<_, _>>()?;
@@ -129,6 +132,11 @@ impl Attempt<'_> {
             attempt.session = SessionChange::Clear { agent: self.agent.clone() };
         }
         self.context.hand_back(kind, attempt).await
+    }
+
+    /// Returns this time, or a later one at which the chat's service can no longer apply an edit of the display.
+    fn after_edits(&self, time: Timestamp) -> Timestamp {
+        self.late_edit_until.map_or(time, |until| until.max(time))
     }
 
     /// Puts a turn without effects back into its queue. For a turn with effects, the next start decides, as after a
@@ -206,7 +214,7 @@ impl Attempt<'_> {
 
 pub(super) fn run_event(
     turn: teamster_store::TurnId,
-    at: teamster_store::Timestamp,
+    at: Timestamp,
     kind: &str,
     event: &Event,
 ) -> serde_json::Result<NewEvent> {

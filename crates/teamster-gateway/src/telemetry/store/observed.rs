@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use teamster_store::{
-    Accepted, BudgetDecision, BudgetLimit, CancelOutcome, Claim, ClaimRequest, ClaimedDelivery, Day, Delivery,
-    DeliveryClaim, DeliveryFilter, DeliveryId, DeliveryLease, DeliveryStep, DeliveryStore, EditOutcome, Effects,
-    EndState, Finish, FireOutcome, HandBack, IdempotencyKey, IntakeStore, JoinedOutcome, Lease, MessageEdit,
+    Accepted, BudgetDecision, BudgetLimit, CancelOutcome, CancelScope, Claim, ClaimRequest, ClaimedDelivery, Day,
+    Delivery, DeliveryClaim, DeliveryFilter, DeliveryId, DeliveryLease, DeliveryStep, DeliveryStore, EditOutcome,
+    Effects, EndState, Finish, FireOutcome, HandBack, IdempotencyKey, IntakeStore, JoinedOutcome, Lease, MessageEdit,
     NewDelivery, NewMessage, NewSchedule, Page, PageRequest, Progress, QueueLimits, Renewal, Result, Schedule,
     ScheduleFilter, ScheduleFiring, ScheduleId, ScheduleStore, Seq, Timestamp, Turn, TurnId, WorkStore, WorkerId,
 };
@@ -33,16 +33,22 @@ impl IntakeStore for MeasuredStore {
         self.timed("edit_message", self.inner.edit_message(edit, now)).await
     }
 
-    async fn cancel_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<CancelOutcome> {
-        let outcome = self.timed("cancel_turn", self.inner.cancel_turn(id, effects, now)).await?;
+    async fn cancel_turn(
+        &self,
+        id: TurnId,
+        scope: CancelScope,
+        effects: Effects,
+        now: Timestamp,
+    ) -> Result<CancelOutcome> {
+        let outcome = self.timed("cancel_turn", self.inner.cancel_turn(id, scope, effects, now)).await?;
         if outcome == CancelOutcome::Aborted {
             self.metrics.turn_ended(None, EndState::Aborted, None, now);
         }
         Ok(outcome)
     }
 
-    async fn requeue_turn(&self, id: TurnId, effects: Effects, now: Timestamp) -> Result<Turn> {
-        self.timed("requeue_turn", self.inner.requeue_turn(id, effects, now)).await
+    async fn requeue_turn(&self, id: TurnId, limits: QueueLimits, effects: Effects, now: Timestamp) -> Result<Turn> {
+        self.timed("requeue_turn", self.inner.requeue_turn(id, limits, effects, now)).await
     }
 }
 

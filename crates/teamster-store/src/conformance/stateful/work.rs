@@ -7,9 +7,9 @@ use super::driver::{Driver, both, host, pick, worker};
 use super::operation::{Kind, Operation};
 use crate::ids::{Day, Json, PermissionId};
 use crate::records::{
-    Answer, AttemptEnd, BudgetLimit, ClaimRequest, Decision, DeliveryClaim, DeliveryStep, EndState, Finish, HandBack,
-    HandBackKind, JoinedOutcome, Lease, NewPermission, PermissionClosing, PermissionOutcome, Progress, Session,
-    SessionChange, Usage, UsageEntry,
+    Answer, AttemptEnd, BudgetLimit, CancelScope, ClaimRequest, Decision, DeliveryClaim, DeliveryStep, EndState,
+    Finish, HandBack, HandBackKind, JoinedOutcome, Lease, NewPermission, PermissionClosing, PermissionOutcome,
+    Progress, QueueLimits, Session, SessionChange, Usage, UsageEntry,
 };
 
 impl Driver {
@@ -32,9 +32,11 @@ impl Driver {
             Kind::Cancel | Kind::Requeue => {
                 let Some(turn) = pick(&self.turns, first) else { return };
                 let effects = self.effects(second, None);
+                let scope = if third.is_multiple_of(2) { CancelScope::Open } else { CancelScope::Waiting };
+                let limits = QueueLimits { chat: u32::from(third % 5), total: u32::from(second % 9) };
                 match kind {
-                    Kind::Cancel => _ = both!(self, cancel_turn(turn, effects, self.now)),
-                    _ => _ = both!(self, requeue_turn(turn, effects, self.now)),
+                    Kind::Cancel => _ = both!(self, cancel_turn(turn, scope, effects, self.now)),
+                    _ => _ = both!(self, requeue_turn(turn, limits, effects, self.now)),
                 }
             }
             Kind::Answer => {
@@ -176,7 +178,7 @@ impl Driver {
                     if first.is_multiple_of(4) { &self.delivery_leases[..] } else { &self.delivery_leases[recent..] };
                 let Some(lease) = pick(known, first) else { return };
                 let part = u32::from(third % 3);
-                let step = match second % 11 {
+                let step = match second % 12 {
                     0 => DeliveryStep::Renew(LEASE),
                     1..=3 => DeliveryStep::PartStarted(part),
                     4 | 5 => DeliveryStep::PartSent(part, third.is_multiple_of(2).then(|| "m".to_owned())),
@@ -187,6 +189,10 @@ impl Driver {
                         DeliveryStep::Retry(later, "503".to_owned())
                     }
                     9 => DeliveryStep::Postpone(self.now.after(Duration::from_secs(u64::from(third % 5)))),
+                    10 => {
+                        let at = self.now.after(Duration::from_secs(u64::from(third % 5)));
+                        DeliveryStep::Wait { at, error: "no network".to_owned(), attempts: u32::from(third % 3) }
+                    }
                     _ if third.is_multiple_of(2) => DeliveryStep::Failed("403".to_owned()),
                     _ => DeliveryStep::Unknown("timeout".to_owned()),
                 };
