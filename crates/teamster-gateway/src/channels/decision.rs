@@ -71,11 +71,12 @@ impl Attempt {
 
     /// Decides while the service can send nothing. No delivery ends before a person had time to correct the cause.
     pub(super) fn unavailable(self, reason: &str, demanded: Option<Duration>) -> Next {
-        if self.number < self.max || self.age >= self.longest_outage {
+        // At most half of the attempts are used up, so that a crash during the outage does not end the delivery.
+        let used = self.max / 2;
+        if self.number <= used || self.age >= self.longest_outage {
             return self.later(reason, demanded);
         }
-        // Fewer attempts count from now on, so that a crash during the outage does not end the delivery.
-        Next::Wait(self.next_time(demanded), reason.to_owned(), self.max / 2)
+        Next::Wait(self.next_time(demanded), reason.to_owned(), used)
     }
 
     fn next_time(self, demanded: Option<Duration>) -> Timestamp {
@@ -179,7 +180,8 @@ mod tests {
         let reason = "the token is wrong";
         let wanted = Next::Wait(NOW.after(SECOND), reason.to_owned(), 1);
         assert_eq!(attempt(3).unavailable(reason, None), wanted);
-        assert!(matches!(attempt(2).unavailable(reason, None), Next::Retry(..)));
+        assert_eq!(attempt(2).unavailable(reason, None), wanted);
+        assert!(matches!(attempt(1).unavailable(reason, None), Next::Retry(..)));
         let late = Attempt { age: LONGEST_OUTAGE, ..attempt(3) };
         let without = Attempt { longest_outage: Duration::ZERO, ..attempt(3) };
         for ended in [late, without] {

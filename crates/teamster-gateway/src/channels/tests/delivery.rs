@@ -322,7 +322,7 @@ async fn the_same_item_is_delivered_once_although_it_is_enqueued_twice() {
 async fn a_crash_during_an_outage_does_not_end_a_delivery() {
     let service = Service::new((0..9).map(|_| down())).shared();
     let mut world = World::new(service.clone()).await;
-    world.config.channels.delivery.max_attempts = 2;
+    world.config.channels.delivery.max_attempts = 4;
     let (mut gateway, mut tasks) = world.start();
     answer(&gateway, "a", "done").await;
     for calls in [3, 6] {
