@@ -6,7 +6,7 @@
 //! - `capabilities`, `keys`: what an agent supports, and which credentials it uses.
 //! - `failure`: failure tables, and the function that reads them.
 //! - `mcp`: names and failures of MCP servers.
-//! - `rpc`, `line`, `json_string`: JSON-RPC, and the reading of JSON lines.
+//! - `rpc`, `line`, `line_shape`, `json_string`: JSON-RPC, and the reading of JSON lines.
 //! - `content`, `permission`, `limit`: parts of events.
 //! - [`session_store`]: where the CLIs store their sessions.
 
@@ -21,6 +21,7 @@ mod json_string;
 mod keys;
 mod limit;
 mod line;
+mod line_shape;
 mod mcp;
 pub mod opencode;
 mod permission;

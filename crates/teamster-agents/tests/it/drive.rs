@@ -69,6 +69,11 @@ impl Driver {
 
 /// Replays a recorded run.
 pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
+    replay_with(subject, capture, <[u8]>::to_vec)
+}
+
+/// Replays a recorded run whose lines are changed.
+pub(crate) fn replay_with(subject: &Subject, capture: &Capture, mut change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<Step> {
     let mut driver = Driver::start_of(subject, &(subject.request)(capture));
     // The first step writes the request, which differs from the recorded one.
     driver.steps.clear();
@@ -76,7 +81,7 @@ pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
         driver.handle(Input::Diagnostic(line.as_bytes()));
     }
     for line in capture.lines() {
-        driver.handle(Input::Line(line));
+        driver.handle(Input::Line(&change(line)));
     }
     let exit = |code, signal| Some(ExitReport { code, signal, stderr: &capture.stderr });
     driver.end(&match &capture.exit {

@@ -7,10 +7,11 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
 
+use serde_json::value::RawValue;
 use teamster_testkit::check::{check, check_ndjson};
 
 use crate::capture::Capture;
-use crate::drive::{events, replay};
+use crate::drive::{events, replay, replay_with};
 use crate::render::render;
 use crate::subject::{SUBJECTS, Subject};
 
@@ -36,6 +37,26 @@ fn every_recorded_run_follows_the_rules_of_the_stream() {
     for_each_capture(|subject, capture| {
         check(&events(&replay(subject, capture)))
             .map_err(|violations| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    });
+}
+
+#[test]
+fn a_delta_that_is_recognized_by_its_shape_is_emitted_like_one_that_is_read_as_json() {
+    for_each_capture(|subject, capture| {
+        // No line has the shape of the one before it: every other one has a space.
+        let mut has_space = false;
+        let changed = |line: &[u8]| {
+            has_space = !has_space;
+            match line.strip_prefix(b"{") {
+                Some(rest) if has_space && serde_json::from_slice::<&RawValue>(line).is_ok() => [b"{ ", rest].concat(),
+                _ => line.to_vec(),
+            }
+        };
+        if events(&replay_with(subject, capture, changed)) == events(&replay(subject, capture)) {
+            Ok(())
+        } else {
+            Err("other events were emitted".to_owned())
+        }
     });
 }
 

@@ -27,6 +27,7 @@ use crate::agent::line;
 use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use crate::rules::{PathResolver, TextOnly, ToolRules};
+use notifications::ChunkShape;
 use teamster_types::event::{
     AnsweredBy, ContextUse, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
 };
@@ -59,6 +60,8 @@ pub(in crate::agent) struct Client {
     rules: ToolRules,
     /// Resolves the paths in rules.
     paths: Box<dyn PathResolver + Send>,
+    /// The last chunk of a message that was read as JSON.
+    last_chunk: Option<ChunkShape>,
     /// The last cost in US dollars that the agent reported.
     cost: Option<f64>,
     /// The last use of the context window that the agent reported.
@@ -171,6 +174,7 @@ impl Client {
             pending: PendingRequests::default(),
             rules,
             paths: Box::new(TextOnly),
+            last_chunk: None,
             cost: None,
             context: None,
             cost_before: cost,
@@ -184,7 +188,7 @@ impl Client {
     fn message(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
         match read(text)? {
             Message::Request { id, method, params } => self.request(id, &method, params, actions),
-            Message::Notification { method, params } => self.notification(&method, params, actions)?,
+            Message::Notification { method, params } => self.notification(text, &method, params, actions)?,
             Message::Answer { id, outcome } => match self.caller.answered(&id) {
                 Some(purpose) => self.call_answered(purpose, outcome, actions),
                 // A second response, or one to an unknown call.
@@ -289,6 +293,9 @@ impl Client {
     }
 
     fn line(&mut self, bytes: &[u8], actions: &mut Actions) {
+        if self.repeated_chunk(bytes, actions) {
+            return;
+        }
         let read = line::each_json(bytes, |text| self.message(text, actions));
         if let Err(error) = read {
             let message = format!("skipped a line that is not of the protocol ({error})");

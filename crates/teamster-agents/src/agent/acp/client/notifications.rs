@@ -7,18 +7,47 @@ use super::{Actions, Client, Phase, emit};
 use crate::agent::acp::messages::ContentKind;
 use crate::agent::acp::permissions;
 use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
+use crate::agent::line_shape::LineShape;
 use crate::protocol::{Action, SessionAction};
 use teamster_types::event::{ContextUse, Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
 
+/// A chunk of a message. Most chunks differ from the one before only in their text.
+pub(super) struct ChunkShape {
+    shape: LineShape,
+    kind: ContentKind,
+    session_id: String,
+    message_id: Option<String>,
+}
+
 impl Client {
+    /// Handles a line that differs from an earlier chunk only in its text. Returns whether it is one.
+    pub(super) fn repeated_chunk(&mut self, line: &[u8], actions: &mut Actions) -> bool {
+        let Some(last) = &self.last_chunk else { return false };
+        let Some(text) = last.shape.text(line) else { return false };
+        let mut events = Vec::new();
+        if self.is_of_turn(&last.session_id) && !self.dialect.is_noise(text) {
+            self.messages.push(last.kind, last.message_id.as_deref(), text, &mut events);
+        }
+        emit(events, actions);
+        true
+    }
+
+    /// Returns whether the updates of a session belong to a turn. Before the prompt is sent, they are the history of an old
+    /// session.
+    fn is_of_turn(&self, session_id: &str) -> bool {
+        matches!(&self.phase, Phase::Open(session) if session.wire_id == session_id)
+            && self.turn.as_ref().is_some_and(|turn| turn.prompt.is_none())
+    }
+
     pub(super) fn notification(
         &mut self,
+        line: &str,
         method: &str,
         params: &RawValue,
         actions: &mut Actions,
     ) -> serde_json::Result<()> {
         match method {
-            "session/update" => self.update(&serde_json::from_str(params.get())?, actions)?,
+            "session/update" => self.update(line, &serde_json::from_str(params.get())?, actions)?,
             "$/cancel_request" => {
                 let params: Value = serde_json::from_str(params.get())?;
                 let id = params.get("requestId");
@@ -32,7 +61,7 @@ impl Client {
         Ok(())
     }
 
-    fn update(&mut self, params: &UpdateParams<'_>, actions: &mut Actions) -> serde_json::Result<()> {
+    fn update(&mut self, line: &str, params: &UpdateParams<'_>, actions: &mut Actions) -> serde_json::Result<()> {
         let update: Update<'_> = serde_json::from_str(params.update.get())?;
         let Phase::Open(session) = &self.phase else {
             actions.push(Action::Alive);
@@ -56,10 +85,9 @@ impl Client {
                 self.context = update.used.map(|used| ContextUse::new(used, size)).or(self.context.take());
                 self.cost = cost.map(|cost| cost.amount).or(self.cost);
             }
-            // Before the prompt is sent, updates are the history of an old session.
-            _ if self.turn.as_ref().is_none_or(|turn| turn.prompt.is_some()) => {}
-            "agent_message_chunk" => self.chunk(ContentKind::Text, &update, &mut events),
-            "agent_thought_chunk" => self.chunk(ContentKind::Thinking, &update, &mut events),
+            _ if !self.is_of_turn(&params.session_id) => {}
+            "agent_message_chunk" => self.chunk(line, params, ContentKind::Text, &update, &mut events),
+            "agent_thought_chunk" => self.chunk(line, params, ContentKind::Thinking, &update, &mut events),
             "tool_call" | "tool_call_update" => {
                 let fields: CallFields = serde_json::from_str(params.update.get())?;
                 self.messages.end_message(&mut events);
@@ -76,7 +104,14 @@ impl Client {
         Ok(())
     }
 
-    fn chunk(&mut self, content_kind: ContentKind, update: &Update<'_>, events: &mut Vec<Event>) {
+    fn chunk(
+        &mut self,
+        line: &str,
+        params: &UpdateParams<'_>,
+        content_kind: ContentKind,
+        update: &Update<'_>,
+        events: &mut Vec<Event>,
+    ) {
         let block = update.content.and_then(|raw| serde_json::from_str::<Block<'_>>(raw.get()).ok());
         let Some(block) = block else { return };
         let inner = block.resource.and_then(|resource| resource.text);
@@ -90,6 +125,11 @@ impl Client {
             }
         };
         let text = text.unwrap_or_default();
+        if let Some(shape) = LineShape::of(line, text, None) {
+            let (session_id, message_id) =
+                (params.session_id.to_string(), update.message_id.as_deref().map(str::to_owned));
+            self.last_chunk = Some(ChunkShape { shape, kind: content_kind, session_id, message_id });
+        }
         if !self.dialect.is_noise(text) {
             self.messages.push(content_kind, update.message_id.as_deref(), text, events);
         }

@@ -93,7 +93,14 @@ impl StreamJson {
         }
     }
 
-    fn text_delta(&mut self, index: u32, kind: ContentKind, text: &str, parent: Option<&str>, actions: &mut Actions) {
+    pub(super) fn text_delta(
+        &mut self,
+        index: u32,
+        kind: ContentKind,
+        text: &str,
+        parent: Option<&str>,
+        actions: &mut Actions,
+    ) {
         // A delta without the start of its message starts a message. The whole message that may follow replaces it.
         let message = self.message.get_or_insert_with(|| MessageAssembler::new(MessageId::from("message")));
         message.push_text(index, kind, text);

@@ -8,12 +8,13 @@ use super::edits::Edits;
 use super::outcome::UsageTotals;
 use super::session::Session;
 use super::wire::{
-    ControlCancelLine, ControlResponseLine, InitLine, InitServer, Line, LineKind as Kind, MessageLine, RateLimitLine,
-    ResultLine, SystemLine,
+    ControlCancelLine, ControlResponseLine, DeltaKind, InitLine, InitServer, Line, LineKind as Kind, MessageLine,
+    RateLimitLine, ResultLine, StreamEvent, StreamEventKind, SystemLine,
 };
 use super::{control, failure, notices, one_shot};
 use crate::agent::content::ContentKind;
 use crate::agent::line;
+use crate::agent::line_shape::LineShape;
 use crate::agent::mcp::Health;
 use crate::bounded::{Bounded, Ids};
 use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
@@ -39,6 +40,8 @@ pub(super) struct StreamJson {
     servers: Health,
     /// The message that is being streamed.
     message: Option<MessageAssembler>,
+    /// The last delta of the main thread that was read as JSON.
+    last_delta: Option<DeltaShape>,
     /// The messages of `assistant` lines, by uuid. The CLI names these if it replaces them.
     lines: Bounded<String, MessageId>,
     /// Calls of tools that the vendor runs. The CLI may not print their results.
@@ -53,6 +56,27 @@ pub(super) struct StreamJson {
     edits: Edits,
     /// Present in a session.
     session: Option<Session>,
+}
+
+/// A delta of the main thread. Most deltas differ from the one before only in their text and their uuid.
+struct DeltaShape {
+    shape: LineShape,
+    index: u32,
+    kind: ContentKind,
+}
+
+impl DeltaShape {
+    /// Returns the shape of a line whose event appends a text.
+    fn of(line: &str, event: &StreamEvent<'_>) -> Option<Self> {
+        let (kind, text) = event.delta.as_ref()?.content.as_ref()?;
+        let kind = match kind {
+            DeltaKind::Text => ContentKind::Text,
+            DeltaKind::Thinking => ContentKind::Thinking,
+            DeltaKind::InputJson => return None,
+        };
+        let index = event.index.filter(|_| event.kind == StreamEventKind::ContentBlockDelta)?;
+        Some(Self { shape: LineShape::of(line, text, Some("uuid"))?, index, kind })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +118,7 @@ impl StreamJson {
             expected_session,
             servers,
             message: None,
+            last_delta: None,
             lines: Bounded::default(),
             server_tools: Ids::default(),
             api_error: None,
@@ -123,6 +148,9 @@ impl StreamJson {
             (Kind::StreamEvent, _) => {
                 if let Some(event) = &line.event {
                     self.stream_event(event, parent, actions)?;
+                    if parent.is_none() {
+                        self.last_delta = DeltaShape::of(text, event).or(self.last_delta.take());
+                    }
                 }
             }
             (Kind::Assistant, _) => self.assistant(&serde_json::from_str(text)?, actions)?,
@@ -290,6 +318,12 @@ impl Protocol for StreamJson {
 
 impl StreamJson {
     fn line(&mut self, bytes: &[u8], actions: &mut Actions) {
+        if let Some(DeltaShape { shape, index, kind }) = &self.last_delta
+            && let Some(text) = shape.text(bytes)
+        {
+            let (index, kind) = (*index, *kind);
+            return self.text_delta(index, kind, text, None, actions);
+        }
         // `--output-format json --verbose` gives every line in one array.
         let read = line::each_json(bytes, |text| self.object(text, actions));
         if let Err(error) = read {

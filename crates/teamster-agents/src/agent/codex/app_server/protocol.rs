@@ -26,6 +26,7 @@ use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
 use crate::bounded::{self, Ids};
 use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
+use notifications::DeltaShape;
 use teamster_types::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use teamster_types::request::{OutputMode, RunRequest};
 
@@ -48,6 +49,8 @@ pub(super) struct AppServer {
     /// Instructions that are prepended to the session's first prompt.
     instructions: Option<String>,
     notices: Ids,
+    /// The last delta that was read as JSON.
+    last_delta: Option<DeltaShape>,
     /// The outcome of a run, after it was returned.
     ended: Option<Box<Outcome>>,
     /// Denials that the diagnostics reported after the outcome.
@@ -105,6 +108,7 @@ impl AppServer {
             model: None,
             instructions: prompt::instructions(request).map(str::to_owned),
             notices: Ids::default(),
+            last_delta: None,
             ended: None,
             late_denials: Vec::new(),
             steering: Vec::new(),
@@ -135,7 +139,7 @@ impl AppServer {
                 self.server_request(id, &method, params.get(), actions);
                 Ok(())
             }
-            Message::Notification { method, params } => self.notification(&method, params, actions),
+            Message::Notification { method, params } => self.notification(text, &method, params, actions),
         }
     }
 
@@ -231,11 +235,12 @@ impl AppServer {
         }
     }
 
-    fn is_of_thread(&self, origin: &Origin<'_>) -> bool {
-        match (&self.thread_state, &origin.thread_id) {
-            (ThreadState::Open(thread), Some(id)) => thread.id == **id,
-            _ => false,
-        }
+    fn is_from_thread(&self, origin: &Origin<'_>) -> bool {
+        origin.thread_id.as_ref().is_some_and(|id| self.is_of_thread(id))
+    }
+
+    fn is_of_thread(&self, id: &str) -> bool {
+        matches!(&self.thread_state, ThreadState::Open(thread) if thread.id == id)
     }
 
     fn diagnostic(&mut self, line: &[u8]) {
@@ -275,6 +280,7 @@ impl Protocol for AppServer {
         match input {
             Input::Started => self.started(actions),
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+            Input::Line(bytes) if self.repeated_delta(bytes, actions) => {}
             Input::Line(bytes) => {
                 if let Err(error) = line::with_json(bytes, |text| self.line(text, actions)) {
                     let message = format!("skipped a line that is not of the protocol ({error})");

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::super::items::{Item, ItemHead};
 use super::super::tools;
-use super::wire::{DeltaLine, MessageItem, PlanLine};
+use super::wire::{MessageItem, PlanLine};
 use crate::agent::mcp::Names;
 use crate::bounded::{self, Bounded, EmittedText};
 use crate::protocol::{Action, Outcome};
@@ -107,20 +107,28 @@ impl Turn {
         !self.calls.is_empty()
     }
 
-    pub(super) fn delta(&mut self, kind: ContentKind, line: &DeltaLine<'_>, actions: &mut Actions) {
+    /// Appends a text to an item. `summary_index` is the number of the part of a summary.
+    pub(super) fn delta(
+        &mut self,
+        kind: ContentKind,
+        item_id: &str,
+        text: &str,
+        summary_index: u64,
+        actions: &mut Actions,
+    ) {
         self.error = None;
-        if !self.open.contains(&*line.item_id) {
-            self.open.insert(line.item_id.to_string(), StreamedMessage::default(), 0);
+        if !self.open.contains(item_id) {
+            self.open.insert(item_id.to_owned(), StreamedMessage::default(), 0);
         }
-        let Some(message) = self.open.get_mut(&*line.item_id) else { return };
-        let mut text = line.delta.to_string();
-        if line.summary_index > message.part && !message.emitted.is_empty() {
+        let Some(message) = self.open.get_mut(item_id) else { return };
+        let mut text = text.to_owned();
+        if summary_index > message.part && !message.emitted.is_empty() {
             // The parts of a complete summary are joined in the same way.
             text.insert(0, '\n');
         }
-        message.part = line.summary_index;
+        message.part = summary_index;
         message.emitted.push(&text);
-        emit_delta(kind, &line.item_id, text, actions);
+        emit_delta(kind, item_id, text, actions);
     }
 
     pub(super) fn item_started(

@@ -10,12 +10,49 @@ use super::super::wire::{
     UsageLine,
 };
 use super::{Actions, AppServer, parse};
+use crate::agent::line_shape::LineShape;
 use crate::protocol::{Action, Outcome};
 use teamster_types::event::{Event, ToolOutput, UsageScope, UsageSoFar, Warning, WarningCode};
 
+/// A delta of a message. Most deltas differ from the one before only in their text and their time.
+pub(super) struct DeltaShape {
+    shape: LineShape,
+    kind: ContentKind,
+    thread_id: String,
+    turn_id: String,
+    item_id: String,
+    summary_index: u64,
+}
+
+impl DeltaShape {
+    fn of(line: &str, kind: ContentKind, origin: &Origin<'_>, delta: &DeltaLine<'_>) -> Option<Self> {
+        Some(Self {
+            shape: LineShape::of(line, &delta.delta, Some("emittedAtMs"))?,
+            kind,
+            thread_id: origin.thread_id.as_deref()?.to_owned(),
+            turn_id: origin.turn_id.as_deref()?.to_owned(),
+            item_id: delta.item_id.to_string(),
+            summary_index: delta.summary_index,
+        })
+    }
+}
+
 impl AppServer {
+    /// Handles a line that differs from an earlier delta only in its text and its time. Returns whether it is one.
+    pub(super) fn repeated_delta(&mut self, line: &[u8], actions: &mut Actions) -> bool {
+        let Some(last) = &self.last_delta else { return false };
+        let Some(text) = last.shape.text(line) else { return false };
+        let is_ours = self.is_of_thread(&last.thread_id);
+        match self.turn.as_mut().filter(|turn| is_ours && turn.id() == Some(&last.turn_id)) {
+            Some(turn) => turn.delta(last.kind, &last.item_id, text, last.summary_index, actions),
+            None => actions.push(Action::Alive),
+        }
+        true
+    }
+
     pub(super) fn notification(
         &mut self,
+        line: &str,
         method: &str,
         params: &RawValue,
         actions: &mut Actions,
@@ -24,7 +61,7 @@ impl AppServer {
             "turn/started" | "turn/completed" => {
                 let origin: Origin<'_> = parse(params)?;
                 let turn = parse::<TurnLine>(params)?.turn;
-                let is_ours = self.is_of_thread(&origin)
+                let is_ours = self.is_from_thread(&origin)
                     && self.turn.as_ref().is_some_and(|ours| ours.id().is_none_or(|id| id == turn.id));
                 match method {
                     _ if !is_ours => actions.push(Action::Alive),
@@ -49,7 +86,7 @@ impl AppServer {
             }
             "serverRequest/resolved" => self.resolved(&parse(params)?, actions),
             _ if method.starts_with("item/") || method == "turn/plan/updated" => {
-                return self.in_turn(method, params, actions);
+                return self.in_turn(line, method, params, actions);
             }
             _ => actions.push(Action::Alive),
         }
@@ -58,7 +95,7 @@ impl AppServer {
 
     fn token_usage(&mut self, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
         let origin: Origin<'_> = parse(params)?;
-        let line = self.is_of_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
+        let line = self.is_from_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
         let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
         let usage = match line {
             Some(line) if is_of_turn => self.usage.count(&line.token_usage),
@@ -75,9 +112,15 @@ impl AppServer {
     }
 
     /// Handles a notification of a turn.
-    fn in_turn(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+    fn in_turn(
+        &mut self,
+        line: &str,
+        method: &str,
+        params: &RawValue,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
         let origin: Origin<'_> = parse(params)?;
-        let is_ours = self.is_of_thread(&origin);
+        let is_ours = self.is_from_thread(&origin);
         let names = &self.servers.names;
         let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
         let Some(turn) = turn else {
@@ -87,12 +130,13 @@ impl AppServer {
         match method {
             "item/started" => return turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions),
             "item/completed" => return turn.item_completed(parse::<ItemLine<'_>>(params)?.item, names, actions),
-            "item/agentMessage/delta" if !self.whole_messages => {
-                turn.delta(ContentKind::Text, &parse::<DeltaLine<'_>>(params)?, actions);
-            }
             // Only summaries of reasoning are emitted, as in `exec`.
-            "item/reasoning/summaryTextDelta" if !self.whole_messages => {
-                turn.delta(ContentKind::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
+            "item/agentMessage/delta" | "item/reasoning/summaryTextDelta" if !self.whole_messages => {
+                let is_answer = method == "item/agentMessage/delta";
+                let kind = if is_answer { ContentKind::Text } else { ContentKind::Thinking };
+                let delta: DeltaLine<'_> = parse(params)?;
+                turn.delta(kind, &delta.item_id, &delta.delta, delta.summary_index, actions);
+                self.last_delta = DeltaShape::of(line, kind, &origin, &delta).or(self.last_delta.take());
             }
             // The first output of a command may be missing. Its completed item has all of it.
             "item/commandExecution/outputDelta" => {
@@ -107,7 +151,7 @@ impl AppServer {
 
     /// Handles an `error` notification. It does not end the turn: `turn/completed` repeats a fatal error.
     fn error(&mut self, line: ErrorLine, origin: &Origin<'_>, actions: &mut Actions) {
-        let is_ours = self.is_of_thread(origin);
+        let is_ours = self.is_from_thread(origin);
         let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
         let Some(turn) = turn else { return actions.push(Action::Alive) };
         if line.will_retry {
