@@ -11,6 +11,24 @@ use crate::output::Output;
 /// Bytes of a burst that are made before it.
 const BLOCK: usize = 256 * 1024;
 
+/// One of so many deltas ends with a line break, which JSON writes as an escape.
+const LINE: u64 = 8;
+
+/// Returns the text of a delta, as JSON writes it.
+fn text_of(scenario: &Scenario, number: u64) -> String {
+    let line_break = if number % LINE == LINE - 1 { r"\n" } else { "" };
+    scenario.text() + line_break
+}
+
+/// Writes what follows the last delta, with the text of all deltas.
+fn end(wire: &impl Wire, out: &mut Output, scenario: &Scenario) {
+    let deltas = scenario.deltas;
+    // A long text is made in pieces.
+    let (length, times) = if deltas.is_multiple_of(LINE) { (LINE, deltas / LINE) } else { (deltas, 1) };
+    let piece: String = (0..length).map(|number| text_of(scenario, number)).collect();
+    wire.end(out, &piece, times);
+}
+
 /// The lines of a protocol. Texts are valid inside JSON strings.
 pub(crate) trait Wire {
     /// Writes what precedes the first delta or tool call.
@@ -39,11 +57,10 @@ pub(crate) fn turn(wire: &impl Wire, out: &mut Output, scenario: &Scenario) -> V
     } else {
         burst(wire, out, scenario);
     }
-    let text = scenario.text();
     if scenario.wait {
         out.line(&wire.delta(scenario.deltas, READY));
     } else {
-        wire.end(out, &text, scenario.deltas);
+        end(wire, out, scenario);
     }
     out.flush();
     children
@@ -80,13 +97,12 @@ fn tools(wire: &impl Wire, out: &mut Output, scenario: &Scenario) {
 
 /// Writes the deltas as fast as they are read. Their lines are made before the first is written.
 fn burst(wire: &impl Wire, out: &mut Output, scenario: &Scenario) {
-    let text = scenario.text();
     let (mut block, mut ends) = (Vec::new(), Vec::new());
     for number in 0..scenario.deltas {
-        block.extend_from_slice(wire.delta(number, &text).as_bytes());
+        block.extend_from_slice(wire.delta(number, &text_of(scenario, number)).as_bytes());
         block.push(b'\n');
         ends.push(block.len());
-        if block.len() >= BLOCK {
+        if block.len() >= BLOCK && (number + 1).is_multiple_of(LINE) {
             break;
         }
     }

@@ -9,7 +9,7 @@ how to measure it on your machine. `cargo xtask bench compare` writes this page.
 ## How it is measured
 
 All subjects run the same fake CLI (`benches/examples/fake_cli`). It writes the lines of the real CLIs, which are made
-before they are written. The subjects run in turn, each in a process of its own, and the whole is repeated. A table
+before they are written. One of eight deltas ends with a line break, which JSON writes as an escape. The subjects run in turn, each in a process of its own, and the whole is repeated. A table
 shows the median, and the smallest and the largest value in parentheses. Compare the ratios: absolute
 numbers depend on the machine. A command's numbers include the start of its process.
 
