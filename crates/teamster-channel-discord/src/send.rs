@@ -121,6 +121,8 @@ impl DiscordChannel {
         let mut call = Call::new(Method::POST, "createMessage", channel, vec!["channels", channel, "messages"]);
         let form = || form(body, file);
         let mut repeats = REPEATS.into_iter();
+        // An earlier call may have had an effect, whatever the failure of a later one.
+        let mut unknown = None;
         loop {
             call.timeout = deadline.saturating_duration_since(Instant::now());
             let body = if file.is_some() { Body::Form(&form) } else { Body::Json(body) };
@@ -131,9 +133,10 @@ impl DiscordChannel {
             match repeats.next() {
                 Some(delay) if error.is_unknown() && Instant::now() + delay < deadline => {
                     tracing::debug!(%error, "a message is sent to Discord again with the same nonce");
+                    unknown.get_or_insert(error);
                     tokio::time::sleep(delay).await;
                 }
-                _ => return Err(error),
+                _ => return Err(unknown.unwrap_or(error)),
             }
         }
     }

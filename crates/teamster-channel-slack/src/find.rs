@@ -32,8 +32,9 @@ impl SlackChannel {
             Ok(Some(ts)) => Some(SendOutcome::Sent(Delivered { message_id: Some(ts) })),
             Ok(None) => Some(SendOutcome::NotSent(SendError::later("Slack has no such message"))),
             Err(error) if error.is_final() => None,
-            // A proxy refuses the search.
-            Err(CallError::Foreign { code: 400..500 }) => None,
+            Err(CallError::NotSent(reason)) => {
+                Some(SendOutcome::NotSent(SendError::Unavailable { reason, after: None }))
+            }
             Err(error) => Some(SendOutcome::Unknown(error.to_string())),
         }
     }

@@ -78,7 +78,8 @@ pub trait Channel: Send + Sync {
     async fn send(&self, outgoing: &Outgoing) -> SendOutcome;
 
     /// Asks the service for a part whose outcome is unknown, for example in the chat's history. `None` means that the service
-    /// cannot be asked. [`SendOutcome::Unknown`] means that it does not answer now.
+    /// cannot be asked. [`SendOutcome::Unknown`] means that it does not answer now, and
+    /// [`SendError::Unavailable`] that it cannot be reached. Another [`SendOutcome::NotSent`] means that it does not have the part.
     async fn find(&self, _outgoing: &Outgoing) -> Option<SendOutcome> {
         None
     }

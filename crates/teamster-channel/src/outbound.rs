@@ -268,7 +268,7 @@ pub enum SendError {
         scope: RateScope,
     },
     /// No message can be sent now: the service cannot be reached, or rejects the credentials. The gateway waits for up to a
-    /// day, and then for the usual number of attempts.
+    /// day after the delivery was added, unless the channel has a number of attempts of its own.
     Unavailable {
         /// The reason.
         reason: String,

@@ -19,8 +19,11 @@ const MAX_READ_BYTES: usize = 256 * 1024;
 /// How many bytes of an overlong line are kept.
 pub const HEAD_BYTES: usize = 1024;
 
-/// The largest buffer that is kept after a long line.
+/// The largest buffer that is kept after a long line while the writer is ahead.
 const KEPT_BYTES: usize = 1024 * 1024;
+
+/// The largest buffer that is kept otherwise: a session may be idle for a long time.
+const IDLE_BYTES: usize = 2 * READ_BYTES;
 
 /// A part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +157,8 @@ impl LineFramer {
             self.searched -= self.begin;
             self.begin = 0;
         }
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BYTES {
+        let kept = if self.read_bytes == READ_BYTES { IDLE_BYTES } else { KEPT_BYTES };
+        if self.buffer.is_empty() && self.buffer.capacity() > kept {
             self.buffer = Vec::new();
         }
         let wanted = self.buffer.len() + self.read_bytes;
@@ -350,6 +354,7 @@ mod tests {
         framer.space().put_slice(b"a\n");
         assert!(framer.next().is_some());
         assert_eq!(framer.space().remaining_mut(), READ_BYTES);
+        assert!(framer.buffer.capacity() <= IDLE_BYTES, "an idle process keeps little");
     }
 
     #[test]

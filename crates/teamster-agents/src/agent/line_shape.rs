@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_borrowed_from_the_line_or_a_large_line_has_no_shape() {
-        assert!(LineShape::of(FIRST, text_of(&FIRST.repeat(1)), None).is_none());
+        assert!(LineShape::of(FIRST, text_of(&String::from(FIRST)), None).is_none());
         let large = format!(r#"{{"text":"a","other":"{}"}}"#, "x".repeat(MAX_COMMON_BYTES));
         assert!(LineShape::of(&large, text_of(&large), None).is_none());
     }

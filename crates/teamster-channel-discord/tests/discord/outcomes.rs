@@ -143,3 +143,13 @@ async fn a_service_that_is_not_there_has_not_got_it_and_no_error_shows_the_token
         assert!(!text.contains(secret) && !text.contains("/api/"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn an_unknown_outcome_stays_unknown_although_the_repeat_is_refused() {
+    let world = World::new().await;
+    world.server.fail("createMessage", &Fault::CutAfter, 1);
+    world.server.fail("createMessage", &Fault::RateLimit { after_ms: 60_000, is_global: false }, 1);
+    let outcome = world.channel.send(&message()).await;
+    assert!(matches!(outcome, SendOutcome::Unknown(_)), "{outcome:?}");
+    assert_eq!(world.server.messages(CHANNEL).len(), 1, "the service has the first one");
+}

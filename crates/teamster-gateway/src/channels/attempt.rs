@@ -70,6 +70,7 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
     let settings = &context.gateway.config().channels.delivery;
     let now = context.gateway.now();
     let age = now.as_millis().saturating_sub(delivery.created_at.as_millis());
+    let was_started = delivery.parts.iter().any(|part| part.state == PartState::Started);
     let attempt = Attempt {
         number: delivery.attempts,
         max: capabilities.max_attempts.unwrap_or(settings.max_attempts).max(1),
@@ -78,8 +79,8 @@ async fn send_all(context: &Context, delivery: &Delivery, lease: DeliveryLease) 
         age: Duration::from_millis(u64::try_from(age).unwrap_or_default()),
         // A configured number of attempts is exact.
         longest_outage: if capabilities.max_attempts.is_some() { Duration::ZERO } else { LONGEST_OUTAGE },
+        is_uncertain: was_started,
     };
-    let was_started = delivery.parts.iter().any(|part| part.state == PartState::Started);
     if let Some(next) = attempt.given_up(was_started) {
         return Ok(Some(next));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use teamster_channel::{Operation, SendOutcome};
+use teamster_channel::{Operation, SendError, SendOutcome};
 use teamster_store::{LONGEST_DELIVERY_DELAY, Timestamp};
 
 use super::settings::{DeliverySettings, UnknownOutcome};
@@ -48,6 +48,8 @@ pub(super) struct Attempt {
     pub(super) age: Duration,
     /// How long it waits for a service that can send nothing.
     pub(super) longest_outage: Duration,
+    /// A call for a part had an unknown outcome.
+    pub(super) is_uncertain: bool,
 }
 
 impl Attempt {
@@ -71,8 +73,9 @@ impl Attempt {
 
     /// Decides while the service can send nothing. No delivery ends before a person had time to correct the cause.
     pub(super) fn unavailable(self, reason: &str, demanded: Option<Duration>) -> Next {
-        // At most half of the attempts are used up, so that a crash during the outage does not end the delivery.
-        let used = self.max / 2;
+        // At most half of the attempts are used up, so that a crash during the outage does not end the delivery. A part that may
+        // be shown already is not repeated more often than without an outage.
+        let used = if self.is_uncertain { self.max.saturating_sub(1) } else { self.max / 2 };
         if self.number <= used || self.age >= self.longest_outage {
             return self.later(reason, demanded);
         }
@@ -102,8 +105,10 @@ pub(super) enum Settlement {
         /// Whether the service may show it twice.
         may_be_repeat: bool,
     },
-    /// The service does not answer: call it again later.
+    /// The service does not answer: ask it again later.
     AskLater(String),
+    /// The service cannot be reached: ask it again later.
+    Unavailable(String, Option<Duration>),
     /// The outcome cannot be determined: report it.
     Report,
 }
@@ -121,6 +126,7 @@ pub(super) fn settle(
 ) -> Settlement {
     match found {
         Some(SendOutcome::Sent(delivered)) => Settlement::Confirmed(delivered.message_id),
+        Some(SendOutcome::NotSent(SendError::Unavailable { reason, after })) => Settlement::Unavailable(reason, after),
         Some(SendOutcome::NotSent(_)) => Settlement::Send { may_be_repeat: false },
         Some(SendOutcome::Unknown(reason)) => Settlement::AskLater(reason),
         // A repeated edit or deletion has the same result.
@@ -144,7 +150,7 @@ pub(super) fn delay(settings: &DeliverySettings, attempt: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use teamster_channel::{Delivered, SendError};
+    use teamster_channel::Delivered;
 
     use super::*;
 
@@ -152,7 +158,15 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn attempt(number: u32) -> Attempt {
-        Attempt { number, max: 3, delay: SECOND, now: NOW, age: Duration::ZERO, longest_outage: LONGEST_OUTAGE }
+        Attempt {
+            number,
+            max: 3,
+            delay: SECOND,
+            now: NOW,
+            age: Duration::ZERO,
+            longest_outage: LONGEST_OUTAGE,
+            is_uncertain: false,
+        }
     }
 
     #[test]
@@ -182,6 +196,9 @@ mod tests {
         assert_eq!(attempt(3).unavailable(reason, None), wanted);
         assert_eq!(attempt(2).unavailable(reason, None), wanted);
         assert!(matches!(attempt(1).unavailable(reason, None), Next::Retry(..)));
+        let uncertain = |number| Attempt { is_uncertain: true, ..attempt(number) }.unavailable(reason, None);
+        assert!(matches!(uncertain(2), Next::Retry(..)), "each call counts that may be a repeat");
+        assert_eq!(uncertain(3), Next::Wait(NOW.after(SECOND), reason.to_owned(), 2));
         let late = Attempt { age: LONGEST_OUTAGE, ..attempt(3) };
         let without = Attempt { longest_outage: Duration::ZERO, ..attempt(3) };
         for ended in [late, without] {
@@ -205,10 +222,12 @@ mod tests {
         let (plain, marked) = (Settlement::Send { may_be_repeat: false }, Settlement::Send { may_be_repeat: true });
         let absent = Some(SendOutcome::NotSent(SendError::Never("not found".into())));
         let silent = Some(SendOutcome::Unknown("busy".into()));
+        let down = Some(SendOutcome::NotSent(SendError::Unavailable { reason: "down".into(), after: None }));
         for (found, operation, recognized, requested, policy, wanted) in [
             (sent, &new, false, false, report, Settlement::Confirmed(id)),
             (absent, &new, false, false, report, plain.clone()),
             (silent, &new, true, true, repeat, Settlement::AskLater("busy".into())),
+            (down, &new, true, true, repeat, Settlement::Unavailable("down".into(), None)),
             (None, &edit, false, false, report, plain.clone()),
             (None, &new, true, false, report, plain),
             (None, &new, false, false, repeat, marked.clone()),

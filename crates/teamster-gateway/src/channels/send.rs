@@ -66,6 +66,7 @@ impl Job<'_> {
                 None
             }
             Settlement::AskLater(reason) => Some(PartEnd::Open(self.attempt.unknown(&reason))),
+            Settlement::Unavailable(reason, after) => Some(PartEnd::Open(self.unavailable(&reason, after))),
             Settlement::Report => {
                 let reason = "the gateway or the connection ended during the call";
                 Some(PartEnd::Open(Next::Unknown(format!("{UNKNOWN}{reason}"))))
@@ -151,14 +152,16 @@ impl Job<'_> {
                 }
                 self.attempt.later(&reason, after)
             }
-            SendError::Unavailable { reason, after } => {
-                if let Some(after) = after {
-                    let (chat, now) = (&self.delivery.address.chat, Instant::now());
-                    self.context.pace().hold(chat, RateScope::Channel, after, now);
-                }
-                self.attempt.unavailable(&reason, after)
-            }
+            SendError::Unavailable { reason, after } => self.unavailable(&reason, after),
         }))
+    }
+
+    /// Decides while the service can send nothing. All chats of the channel wait as long as it demands.
+    fn unavailable(&self, reason: &str, after: Option<Duration>) -> Next {
+        if let Some(after) = after {
+            self.context.pace().hold(&self.delivery.address.chat, RateScope::Channel, after, Instant::now());
+        }
+        self.attempt.unavailable(reason, after)
     }
 
     /// Waits until the service permits a call. Before a long wait, or at a shutdown, the delivery returns to the queue.

@@ -99,9 +99,8 @@ impl Attempt<'_> {
         let (turn, now) = (self.context.claim.turn.id, shared.clock.now());
         let (kind, last, notice) = match after {
             AfterAttempt::Retry { delay, code } => {
-                let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-                let event = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms, code: code.to_string() };
-                (HandBackKind::Retry(self.after_edits(now.after(*delay))), vec![event], None)
+                let at = self.after_edits(now.after(*delay));
+                (HandBackKind::Retry(at), vec![self.retrying(at, now, code.to_string())], None)
             }
             AfterAttempt::Pause { until } => {
                 let time = rfc3339(*until);
@@ -112,9 +111,9 @@ impl Attempt<'_> {
                 let reason = "The agent's session no longer exists. The agent starts a new one with what the log has \
                               of the last messages, without the rest of the history.";
                 let reset = GatewayEvent::SessionReset { reason: reason.to_owned() };
-                let code = ErrorCode::SessionNotFound.to_string();
-                let retrying = GatewayEvent::TurnRetrying { attempt: self.number, delay_ms: 0, code };
-                (HandBackKind::Retry(self.after_edits(now)), vec![reset, retrying], Some(reason.to_owned()))
+                let at = self.after_edits(now);
+                let retrying = self.retrying(at, now, ErrorCode::SessionNotFound.to_string());
+                (HandBackKind::Retry(at), vec![reset, retrying], Some(reason.to_owned()))
             }
         };
         let last = last.iter().map(|event| shared.event(event, Some(turn))).collect::<Result<_, _>>()?;
@@ -132,6 +131,11 @@ impl Attempt<'_> {
             attempt.session = SessionChange::Clear { agent: self.agent.clone() };
         }
         self.context.hand_back(kind, attempt).await
+    }
+
+    fn retrying(&self, at: Timestamp, now: Timestamp, code: String) -> GatewayEvent {
+        let delay_ms = u64::try_from(at.as_millis().saturating_sub(now.as_millis())).unwrap_or_default();
+        GatewayEvent::TurnRetrying { attempt: self.number, delay_ms, code }
     }
 
     /// Returns this time, or a later one at which the chat's service can no longer apply an edit of the display.

@@ -318,7 +318,8 @@ impl Protocol for StreamJson {
 
 impl StreamJson {
     fn line(&mut self, bytes: &[u8], actions: &mut Actions) {
-        if let Some(DeltaShape { shape, index, kind }) = &self.last_delta
+        if self.phase != Phase::Rejected
+            && let Some(DeltaShape { shape, index, kind }) = &self.last_delta
             && let Some(text) = shape.text(bytes)
         {
             let (index, kind) = (*index, *kind);
