@@ -25,7 +25,7 @@ pub(crate) fn write(rows: &[Row], results: &Results) -> Result<()> {
     let machine = wrapped(&format!("The numbers below are of {}.", machine::description()));
     let targets = targets::markdown(rows, results, &earlier);
     let versions = wrapped(&versions()?);
-    write!(text, "\n{machine}\n\n## The peers\n\n{versions}\n\n## Targets\n\n{targets}\n{}", prose::MISSED)?;
+    write!(text, "\n{machine}\n\n## The peers\n\n{versions}\n\n## Targets\n\n{targets}\n{}", prose::PROFILE)?;
     for row in rows {
         text += &match results.load(row.name) {
             Some(measured) => section(row, &measured, &plots.join(format!("{}.svg", row.name)))?,

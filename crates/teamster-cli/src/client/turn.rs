@@ -157,6 +157,8 @@ impl TurnDisplay {
             _ => None,
         });
         let has_result = result.is_some();
+        // The end of a turn that the gateway has reported, such as an interrupted one, has no error of the agent.
+        let has_error = held.iter().any(|event| matches!(event, Event::Error(_)));
         self.code = match (state, result) {
             (TurnEnd::Done, _) => exit::SUCCESS,
             (TurnEnd::Aborted, _) => exit::INTERRUPTED,
@@ -171,7 +173,12 @@ impl TurnDisplay {
                 self.output.event(event, Instant::now())?;
             }
         }
-        if !has_result && state != TurnEnd::Done {
+        let is_unreported = match state {
+            TurnEnd::Done => false,
+            TurnEnd::Failed => !has_error,
+            TurnEnd::Aborted => !has_result,
+        };
+        if is_unreported {
             let text = error.or(code).unwrap_or("the turn was aborted");
             write_error(&mut anstream::stderr(), &Printable::message(text), None);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster::Inspection;
 use teamster_channel::Channel;
 use teamster_gateway::access::{FirstToken, Secret, first_token};
-use teamster_gateway::channels::{self, WebhookChannel};
+use teamster_gateway::channels::{self, CheckError, WebhookChannel};
 use teamster_gateway::config::file::Serve;
 use teamster_gateway::hooks::Hooks;
 use teamster_gateway::http::{self, Protection, ProtectionOptions, Server, ServerOptions};
@@ -87,14 +87,11 @@ pub(super) async fn check(mut plan: ServePlan) -> u8 {
     }
 }
 
-/// Checks channels with their services, and returns what is wrong with them.
+/// Checks the webhooks with their receivers, and returns what is wrong with them.
 async fn unusable_channels(channels: &[Arc<WebhookChannel>]) -> Vec<Printable> {
     let mut problems = Vec::new();
     for channel in channels {
-        if let Err(problem) = channels::check(&**channel).await {
-            let name = Printable::exact(&channel.config().name);
-            problems.push(printable!("the webhook {} cannot be used: {}", name, Printable::message(&problem)));
-        }
+        problems.extend(problem(&**channel, &printable!("webhook {}", Printable::exact(&channel.config().name))).await);
     }
     problems
 }
@@ -103,12 +100,24 @@ async fn unusable_channels(channels: &[Arc<WebhookChannel>]) -> Vec<Printable> {
 async fn unusable_services(channels: &[Arc<dyn Channel>]) -> Vec<Printable> {
     let mut problems = Vec::new();
     for channel in channels {
-        if let Err(problem) = channels::check(&**channel).await {
-            let name = Printable::exact(channel.name());
-            problems.push(printable!("the channel {} cannot be used: {}", name, Printable::message(&problem)));
-        }
+        problems.extend(problem(&**channel, &printable!("channel {}", Printable::exact(channel.name()))).await);
     }
     problems
+}
+
+/// Returns what must be corrected before a channel can be used. That its service cannot be reached now is only a warning: a
+/// gateway that starts tries again.
+async fn problem(channel: &dyn Channel, name: &Printable) -> Option<Printable> {
+    match channels::check(channel).await {
+        Ok(()) => None,
+        Err(CheckError::Unreachable(reason)) => {
+            write_warning(&printable!("the {} cannot be used now: {}", name, Printable::message(&reason)));
+            None
+        }
+        Err(CheckError::Unusable(reason)) => {
+            Some(printable!("the {} cannot be used: {}", name, Printable::message(&reason)))
+        }
+    }
 }
 
 /// Serves until a signal. Returns the exit code.

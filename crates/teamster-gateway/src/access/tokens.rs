@@ -257,20 +257,21 @@ fn view(token: &Token) -> Result<TokenView, AccessError> {
     })
 }
 
-/// Creates the first token if the store has none: with all scopes, in a file of the data directory that only this user can read.
+/// Creates the first token if the store has none or its file is missing: with all scopes, in a file of the data directory that
+/// only this user can read. A backup of the store does not contain the file.
 ///
-/// The file is durable before the token is stored. After a crash in between, there is a file without a token, and the
-/// next start replaces it. There is never a token without its file.
+/// The token is stored before its file is written. After a crash in between, the next start creates another one.
 ///
 /// # Errors
 /// The file cannot be written, or the store cannot be used.
 pub async fn first_token(gateway: &Gateway) -> Result<FirstToken, AccessError> {
     let file = gateway.config().data_dir.join(FIRST_TOKEN_FILE);
     let tokens = Tokens::new(gateway.clone());
-    if tokens.is_any().await? {
+    if tokens.is_any().await? && file.exists() {
         return Ok(FirstToken::Exists { file });
     }
     let secret = Secret::token().map_err(AccessError::Random)?;
+    tokens.add(NewToken { owner: OPERATOR.to_owned(), scopes: vec![Scope::Admin] }, &secret).await?;
     let (path, text) = (file.clone(), format!("{}\n", secret.expose()));
     let written = tokio::task::spawn_blocking(move || write_private(&path, &text)).await;
     written.map_err(io::Error::other).and_then(|written| written).map_err(|source| AccessError::File {
@@ -278,7 +279,6 @@ pub async fn first_token(gateway: &Gateway) -> Result<FirstToken, AccessError> {
         path: file.clone(),
         source,
     })?;
-    tokens.add(NewToken { owner: OPERATOR.to_owned(), scopes: vec![Scope::Admin] }, &secret).await?;
     Ok(FirstToken::Created { secret, file })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use teamster_channel::Channel;
+use teamster_channel::{Channel, ChannelError};
 use tokio::time::timeout;
 
 use crate::engine::Gateway;
@@ -13,15 +13,32 @@ use crate::engine::Gateway;
 /// How long a service may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Checks a channel with its service, without sending a message. A service that does not answer within 10 seconds is a problem.
+/// Why a channel cannot be used now. The texts contain no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// The service cannot be reached, or does not answer. The gateway tries again.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The service or the configuration must be corrected.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// Checks a channel with its service, without sending a message. A service that does not answer within 10 seconds cannot be
+/// reached.
 ///
 /// # Errors
-/// Returns why the channel cannot be used, without secrets.
-pub async fn check(channel: &dyn Channel) -> Result<(), String> {
+/// The channel cannot be used now.
+pub async fn check(channel: &dyn Channel) -> Result<(), CheckError> {
     match timeout(LIMIT, AssertUnwindSafe(channel.check()).catch_unwind()).await {
-        Ok(Ok(checked)) => checked.map_err(|error| error.to_string()),
-        Ok(Err(_)) => Err("the channel has panicked".to_owned()),
-        Err(_) => Err(format!("the service does not answer within {} seconds", LIMIT.as_secs())),
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error @ ChannelError::Unreachable { .. }))) => Err(CheckError::Unreachable(error.to_string())),
+        Ok(Ok(Err(error))) => Err(CheckError::Unusable(error.to_string())),
+        Ok(Err(_)) => Err(CheckError::Unusable("the channel has panicked".to_owned())),
+        Err(_) => {
+            let seconds = LIMIT.as_secs();
+            Err(CheckError::Unreachable(format!("the service does not answer within {seconds} seconds")))
+        }
     }
 }
 
@@ -32,7 +49,8 @@ pub(super) async fn check_once(gateway: Gateway, channel: Arc<dyn Channel>) {
         () = gateway.stopping().cancelled() => return,
         checked = check(&*channel) => checked,
     };
-    if let Err(reason) = checked {
+    if let Err(error) = checked {
+        let reason = error.to_string();
         tracing::error!(channel = channel.name(), reason, "a channel cannot be used now");
         gateway.channel_statuses().failed(channel.name(), reason, gateway.now());
     }

@@ -53,7 +53,7 @@ mod wording;
 
 use std::sync::Arc;
 
-pub use check::check;
+pub use check::{CheckError, check};
 pub(crate) use live::LiveAnswer;
 pub use services::services;
 pub use settings::{BotSettings, ChannelSettings, DeliverySettings, UnknownOutcome};

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::service::Service;
 use super::{World, address, answer, shut_down, until};
-use crate::channels::check;
+use crate::channels::{CheckError, check};
 
 /// A channel whose service rejects its token.
 struct Rejected {
@@ -51,7 +51,7 @@ async fn the_operator_sees_why_a_channel_cannot_be_used_since_its_start() {
     for receives in [true, false] {
         let channel = Arc::new(Rejected { receives });
         let expected = "the double rejects the credentials: the token is revoked";
-        assert_eq!(check(&*channel).await, Err(expected.to_owned()));
+        assert_eq!(check(&*channel).await, Err(CheckError::Unusable(expected.to_owned())));
         let world = World::new(channel).await;
         let (gateway, mut tasks) = world.start();
         let status = || gateway.channel_status().remove("double").unwrap_or_default();

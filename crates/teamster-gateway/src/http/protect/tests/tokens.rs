@@ -98,6 +98,18 @@ async fn the_first_token_is_created_once_in_a_file_that_only_this_user_can_read(
 }
 
 #[tokio::test]
+async fn a_store_whose_token_file_is_missing_gets_another_token() {
+    let gateway = fixture();
+    let FirstToken::Created { secret: earlier, file } = gateway.first().await else { panic!("there was a token") };
+    std::fs::remove_file(&file).unwrap();
+    let FirstToken::Created { secret, .. } = gateway.first().await else { panic!("there is no way in") };
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), secret.expose());
+    for secret in [earlier, secret] {
+        assert_eq!(gateway.get("/v1/audit", secret.expose()).await.status, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
 async fn a_session_is_not_the_first_token() {
     let fixed = "0123456789abcdef0123456789abcdef";
     let gateway = with(|_| {}, Some(Secret::fixed(fixed).unwrap()), Clock::system());
