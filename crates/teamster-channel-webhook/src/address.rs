@@ -106,7 +106,7 @@ pub(crate) struct GuardedResolver(pub(crate) AddressPolicy);
 /// All addresses of a host are forbidden.
 #[derive(Debug, thiserror::Error)]
 #[error("the host {host} {reason}")]
-struct ForbiddenHost {
+pub(crate) struct ForbiddenHost {
     host: String,
     reason: Forbidden,
 }

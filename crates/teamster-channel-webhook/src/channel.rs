@@ -15,7 +15,7 @@ use teamster_channel::{
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::address::GuardedResolver;
+use crate::address::{ForbiddenHost, GuardedResolver};
 use crate::config::{ConfigError, WebhookConfig};
 use crate::inbound::Request;
 use crate::outbound;
@@ -260,7 +260,11 @@ impl Channel for WebhookChannel {
         let name = host.parse().map_err(|_| ChannelError::Setting(format!("the host {host} is invalid")))?;
         let resolver = GuardedResolver(self.config.addresses());
         let found = reqwest::dns::Resolve::resolve(&resolver, name).await;
-        found.map(|_| ()).map_err(|error| unreachable(error.to_string()))
+        match found {
+            Ok(_) => Ok(()),
+            Err(error) if error.is::<ForbiddenHost>() => Err(ChannelError::Setting(error.to_string())),
+            Err(error) => Err(unreachable(error.to_string())),
+        }
     }
 
     async fn receive(&self, inbox: &dyn Inbox, stop: CancellationToken) -> Result<(), ChannelError> {
