@@ -24,7 +24,7 @@ suite![
     a_message_that_the_agent_has_not_taken_waits_again_at_the_end_of_the_turn_and_at_the_next_claim,
     a_message_that_cannot_go_into_the_running_turn_waits_or_has_failed,
     an_abort_of_a_message_that_was_not_taken_is_not_lost,
-    an_abort_ends_a_pause_that_begins_after_it,
+    an_abort_ends_a_pause_that_starts_after_it,
     a_session_belongs_to_its_agent,
     a_session_records_since_when_another_agent_has_worked,
     removed_sessions_stay_removed_after_a_running_turn,
@@ -260,7 +260,7 @@ async fn an_abort_of_a_message_that_was_not_taken_is_not_lost(world: &mut World)
     assert!(world.claim("w").await.turn.abort_requested);
 }
 
-async fn an_abort_ends_a_pause_that_begins_after_it(world: &mut World) {
+async fn an_abort_ends_a_pause_that_starts_after_it(world: &mut World) {
     let turn = world.accept_in("a").await.turn;
     let claim = world.claim("w").await;
     let cancelled = world.store().cancel_turn(turn, CancelScope::Open, Effects::default(), world.now()).await;

@@ -3,6 +3,7 @@
 //! Invariants: no prompt is sent before the session has the requested settings. Every request of the agent gets a response. The
 //! replayed history of an old session is not emitted. A turn has one outcome.
 
+mod chunk_shape;
 mod notifications;
 mod requests;
 mod session_setup;
@@ -27,7 +28,7 @@ use crate::agent::line;
 use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use crate::rules::{PathResolver, TextOnly, ToolRules};
-use notifications::ChunkShape;
+use chunk_shape::ChunkShape;
 use teamster_types::event::{
     AnsweredBy, ContextUse, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
 };

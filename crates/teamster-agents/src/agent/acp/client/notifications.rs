@@ -3,21 +3,13 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::chunk_shape::ChunkShape;
 use super::{Actions, Client, Phase, emit};
 use crate::agent::acp::messages::ContentKind;
 use crate::agent::acp::permissions;
 use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
-use crate::agent::line_shape::LineShape;
 use crate::protocol::{Action, SessionAction};
 use teamster_types::event::{ContextUse, Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
-
-/// A chunk of a message. Most chunks differ from the one before only in their text.
-pub(super) struct ChunkShape {
-    shape: LineShape,
-    kind: ContentKind,
-    session_id: String,
-    message_id: Option<String>,
-}
 
 impl Client {
     /// Handles a line that differs from an earlier chunk only in its text. Returns whether it is one.
@@ -125,11 +117,8 @@ impl Client {
             }
         };
         let text = text.unwrap_or_default();
-        if let Some(shape) = LineShape::of(line, text, None) {
-            let (session_id, message_id) =
-                (params.session_id.to_string(), update.message_id.as_deref().map(str::to_owned));
-            self.last_chunk = Some(ChunkShape { shape, kind: content_kind, session_id, message_id });
-        }
+        let chunk = ChunkShape::of(line, text, content_kind, &params.session_id, update.message_id.as_deref());
+        self.last_chunk = chunk.or(self.last_chunk.take());
         if !self.dialect.is_noise(text) {
             self.messages.push(content_kind, update.message_id.as_deref(), text, events);
         }

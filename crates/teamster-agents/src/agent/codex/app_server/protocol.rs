@@ -3,6 +3,7 @@
 //! Invariants: no turn starts on a wrong thread. Every turn gets one outcome. Output of another turn or thread is not emitted. Every
 //! request of the app-server gets a response.
 
+mod delta_shape;
 mod notifications;
 mod server_requests;
 mod turns;
@@ -26,7 +27,7 @@ use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
 use crate::bounded::{self, Ids};
 use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
-use notifications::DeltaShape;
+use delta_shape::DeltaShape;
 use teamster_types::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use teamster_types::request::{OutputMode, RunRequest};
 

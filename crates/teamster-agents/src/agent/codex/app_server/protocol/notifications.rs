@@ -9,33 +9,10 @@ use super::super::wire::{
     DeltaLine, ErrorLine, ItemLine, LimitsLine, NoticeLine, Origin, PlanLine, ReroutedLine, ServerLine, TurnLine,
     UsageLine,
 };
+use super::delta_shape::DeltaShape;
 use super::{Actions, AppServer, parse};
-use crate::agent::line_shape::LineShape;
 use crate::protocol::{Action, Outcome};
 use teamster_types::event::{Event, ToolOutput, UsageScope, UsageSoFar, Warning, WarningCode};
-
-/// A delta of a message. Most deltas differ from the one before only in their text and their time.
-pub(super) struct DeltaShape {
-    shape: LineShape,
-    kind: ContentKind,
-    thread_id: String,
-    turn_id: String,
-    item_id: String,
-    summary_index: u64,
-}
-
-impl DeltaShape {
-    fn of(line: &str, kind: ContentKind, origin: &Origin<'_>, delta: &DeltaLine<'_>) -> Option<Self> {
-        Some(Self {
-            shape: LineShape::of(line, &delta.delta, Some("emittedAtMs"))?,
-            kind,
-            thread_id: origin.thread_id.as_deref()?.to_owned(),
-            turn_id: origin.turn_id.as_deref()?.to_owned(),
-            item_id: delta.item_id.to_string(),
-            summary_index: delta.summary_index,
-        })
-    }
-}
 
 impl AppServer {
     /// Handles a line that differs from an earlier delta only in its text and its time. Returns whether it is one.
