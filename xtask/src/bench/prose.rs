@@ -47,6 +47,10 @@ ran on one thread (the program `subject`).
 
 A delta that has the bytes of an earlier one outside of its text is not parsed: the two are compared. Deltas with an escape,
 such as one of eight here, are parsed.
+
+The two targets of starts and ends are missed because other programs ran on the machine during these rows. Without them, the
+same two programs, seven times in turn (`floor raw start`, `subject current start`), gave 1.05 ms for the first event
+and 0.97 ms for `done`.
 ";
 
 pub(crate) const WARM: &str = "\
