@@ -49,7 +49,7 @@ A delta that has the bytes of an earlier one outside of its text is not parsed: 
 such as one of eight here, are parsed.
 
 The two targets of starts and ends are missed because other programs ran on the machine during these rows. Without them, the
-same two programs, seven times in turn (`floor raw start`, `subject current start`), gave 1.05 ms for the first event
+same two programs, seven times in turn (`floor raw start`, `subject current start`), gave 1.06 ms for the first event
 and 0.97 ms for `done`.
 ";
 
