@@ -107,7 +107,7 @@ impl<'a> Handler<'a> {
         Ok(reply.filter(|_| !is_bot))
     }
 
-    /// Returns whether the bot replies when the author sends a command or asks for help. It replies to a person whom the rules
+    /// Returns whether the bot replies when the author sends a command or asks for help. It replies to a person that the rules
     /// admit, and to every person in a direct message.
     fn may_get_reply(&self, received: &Received) -> bool {
         let Received { author, is_bot, place, .. } = received;

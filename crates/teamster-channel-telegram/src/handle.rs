@@ -63,7 +63,7 @@ impl Receiver<'_> {
         Ok(Handled::Other)
     }
 
-    /// Returns whether the bot replies when the author sends a command, asks for help or is refused. It replies to a person whom the
+    /// Returns whether the bot replies when the author sends a command, asks for help or is refused. It replies to a person that the
     /// rules admit, and to every person in a private chat.
     fn may_get_reply(&self, author: &Author, origin: &Origin) -> bool {
         // Two programs could answer each other without end. The inbox counts the messages of programs, and not these replies.
