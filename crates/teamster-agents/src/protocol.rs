@@ -3,6 +3,8 @@
 //! A [`Protocol`] receives an [`Input`] and returns [`Action`]s. It is a pure state machine: it has no clock, files,
 //! sockets or tasks, and it never fails or waits. Output of the agent that it cannot read becomes a warning.
 
+use std::time::Duration;
+
 use crate::agent::FailureRow;
 use crate::rules::PathResolver;
 use teamster_types::event::{
@@ -30,6 +32,9 @@ pub enum Input<'a> {
     Interrupt,
     /// A command of the caller. Only in sessions.
     Command(Command<'a>),
+    /// The [timer](Action::SetTimer) has elapsed and is no longer set. What the agent wrote before was passed before. The timer
+    /// runs only while the driver reads the agent's output.
+    TimerElapsed,
     /// The process has exited and all of its output has been read. This is the last input.
     Exited(ExitReport<'a>),
 }
@@ -119,6 +124,11 @@ pub enum Action {
     Server(ServerAction),
     /// A report to the session's queue of prompts and answers.
     Session(SessionAction),
+    /// Sets the protocol's timer: [`Input::TimerElapsed`] follows after this time. A protocol has one timer; this replaces its
+    /// time. The timer also runs between the turns of a session. It never elapses after the exit of the process.
+    SetTimer(Duration),
+    /// Clears the timer.
+    ClearTimer,
 }
 
 /// An action on the process of the agent.

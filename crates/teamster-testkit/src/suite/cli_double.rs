@@ -23,6 +23,7 @@ enum Answer {
     Line(Vec<u8>),
     Reply { call: CallId, body: Vec<u8> },
     Event(Vec<u8>),
+    TimerElapsed,
 }
 
 /// Runs a plan against the CLI's initial lines and, for a session, a prompt.
@@ -53,6 +54,7 @@ fn answer(protocol: &mut dyn Protocol, written: &mut Vec<Vec<u8>>, answers: &mut
                 Answer::Line(line) => Input::Line(line),
                 Answer::Reply { call, body } => Input::Server(ServerInput::Reply { call: *call, status: 200, body }),
                 Answer::Event(event) => Input::Server(ServerInput::Event(event)),
+                Answer::TimerElapsed => Input::TimerElapsed,
             };
             feed(protocol, input, written, answers);
         }
@@ -82,6 +84,11 @@ fn feed(protocol: &mut dyn Protocol, input: Input<'_>, written: &mut Vec<Vec<u8>
             Action::Server(ServerAction::Subscribe { .. }) => {
                 let event = json!({"id": "evt_1", "type": "server.connected", "properties": {}});
                 answers.push(Answer::Event(event.to_string().into_bytes()));
+            }
+            Action::SetTimer(_) | Action::ClearTimer => {
+                answers.retain(|answer| !matches!(answer, Answer::TimerElapsed));
+                // It elapses after all other answers.
+                answers.extend(matches!(action, Action::SetTimer(_)).then_some(Answer::TimerElapsed));
             }
             _ => {}
         }

@@ -46,6 +46,7 @@ struct SessionRun {
     /// The id of the agent's last permission request.
     last_request: RequestId,
     in_turn: bool,
+    is_timer_set: bool,
     sent: u32,
 }
 
@@ -79,7 +80,7 @@ impl Suite<'_> {
 impl SessionRun {
     fn new(protocol: Box<dyn Protocol>, has_server: bool) -> Self {
         let (transcript, events, last_request) = (Transcript::new(), Vec::new(), RequestId::from("none".to_owned()));
-        Self { protocol, has_server, transcript, events, last_request, in_turn: false, sent: 0 }
+        Self { protocol, has_server, transcript, events, last_request, in_turn: false, is_timer_set: false, sent: 0 }
     }
 
     fn play(mut self, steps: &[SessionStep]) -> Result<(), String> {
@@ -105,6 +106,10 @@ impl SessionRun {
                 return self.input(Input::Line(line));
             }
             SessionStep::Output(Step::Interrupt) => return self.input(Input::Interrupt),
+            SessionStep::Output(Step::TimerElapsed) => {
+                let is_set = std::mem::take(&mut self.is_timer_set);
+                return if is_set { self.input(Input::TimerElapsed) } else { Ok(()) };
+            }
             // The driver sends a new prompt only after the previous turn's outcome.
             SessionStep::Send if self.in_turn => return Ok(()),
             SessionStep::Send => {
@@ -142,6 +147,8 @@ impl SessionRun {
                     self.in_turn = false;
                     self.end(&End::default())?;
                 }
+                Action::SetTimer(_) => self.is_timer_set = true,
+                Action::ClearTimer => self.is_timer_set = false,
                 _ => {}
             }
         }

@@ -26,6 +26,7 @@ mod options;
 mod requests;
 mod steps;
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -158,6 +159,7 @@ impl<'a> Suite<'a> {
     fn play(&self, steps: &[Step]) -> Option<Vec<Event>> {
         let mut protocol = self.agent.plan(&self.request).ok()?.protocol;
         let (mut transcript, mut events) = (Transcript::new(), Vec::new());
+        let is_timer_set = Cell::new(false);
         let mut handle = |input: Input<'_>, transcript: &mut Transcript, events: &mut Vec<Event>| {
             let mut actions = Vec::new();
             protocol.handle(input, &mut actions);
@@ -165,6 +167,8 @@ impl<'a> Suite<'a> {
                 match action {
                     Action::Emit(event) => transcript.push(event, events),
                     Action::Outcome(outcome) => transcript.set_outcome(*outcome),
+                    Action::SetTimer(_) => is_timer_set.set(true),
+                    Action::ClearTimer => is_timer_set.set(false),
                     _ => {}
                 }
             }
@@ -174,6 +178,8 @@ impl<'a> Suite<'a> {
             match step {
                 Step::Line(line) => handle(Input::Line(line), &mut transcript, &mut events),
                 Step::Interrupt => handle(Input::Interrupt, &mut transcript, &mut events),
+                Step::TimerElapsed if is_timer_set.take() => handle(Input::TimerElapsed, &mut transcript, &mut events),
+                Step::TimerElapsed => {}
             }
         }
         let exit = ExitReport { code: Some(1), signal: None, stderr: "Error: something" };

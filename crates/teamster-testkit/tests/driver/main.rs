@@ -45,5 +45,6 @@ mod stdin;
 mod steering;
 mod stopping;
 mod test_env;
+mod timers;
 mod warm_up;
 mod watchdog;

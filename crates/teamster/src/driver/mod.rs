@@ -12,7 +12,8 @@
 //! tree are killed; the leader is reaped; the protocol receives the exit; the transcript closes the stream. A run that is
 //! retried does this once for each attempt, and closes its stream after the last one.
 
-pub(crate) mod answers;
+pub(crate) mod alarm;
+mod answers;
 pub(crate) mod attempts;
 pub(crate) mod budget;
 mod ended;

@@ -339,7 +339,7 @@ impl Protocol for Client {
             Input::Interrupt => self.interrupt(actions),
             Input::Command(command) => self.command(command, actions),
             Input::Exited(exit) => self.exited(exit, actions),
-            Input::Server(_) => {}
+            Input::Server(_) | Input::TimerElapsed => {}
         }
     }
 

@@ -76,6 +76,7 @@ impl IdleProcess {
         let AgentProcess { tree, link, output, protocol, .. } = process;
         let mut unread = None::<usize>;
         let mut reads = 0_u32;
+        let mut was_reading = true;
         loop {
             if buffer.has_agent_turn() {
                 return;
@@ -98,12 +99,23 @@ impl IdleProcess {
                 continue;
             }
             let reads_lines = link.stdin.pending() <= MAX_UNREAD_INPUT;
+            if reads_lines && !was_reading {
+                link.timer.restart();
+            }
+            was_reading = reads_lines;
             tokio::select! {
                 _ = tree.exited() => unread = Some(PIPE_BYTES),
                 filled = output.fill(reads_lines) => {
                     output.deliver(filled, &mut IdleReceiver { protocol, link, buffer });
                 }
                 _ = link.stdin.flush(), if !link.stdin.is_idle() => {}
+                () = link.timer.reached(), if reads_lines => {
+                    if !link.timer.restart_if_late() {
+                        let mut receiver = IdleReceiver { protocol, link, buffer };
+                        output.read_pending_lines(&mut receiver);
+                        receiver.deliver_timer();
+                    }
+                }
                 event = next_event(&mut link.server) => match event {
                     ServerEvent::Unreachable { .. } => return,
                     event => output.deliver_event(&event, &mut IdleReceiver { protocol, link, buffer }),

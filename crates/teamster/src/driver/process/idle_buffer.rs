@@ -83,6 +83,8 @@ impl IdleBuffer {
                 Action::Process(action) => self.process_action(action, link),
                 Action::Server(action) => link.server_action(action),
                 Action::Session(action) => self.session_action(&action),
+                Action::SetTimer(after) => link.timer.set(after),
+                Action::ClearTimer => link.timer.clear(),
             }
         }
         requests
@@ -145,6 +147,13 @@ impl Receiver for IdleReceiver<'_> {
 }
 
 impl IdleReceiver<'_> {
+    /// Passes the timer of the protocol on, if it is due. An agent's turn gets it later, after the actions that started the turn.
+    pub(super) fn deliver_timer(&mut self) {
+        if !self.is_done() && self.link.timer.take_if_due() {
+            self.input(Input::TimerElapsed);
+        }
+    }
+
     /// Denies a request of the agent. Between turns there is no stream in which the caller could see it.
     fn deny(&mut self, event: &Event) {
         let Some(request) = request_of(event) else { return };

@@ -1,9 +1,10 @@
-//! The channels to an agent: its standard input and, if its protocol uses one, its server.
+//! The channels to an agent: its standard input and, if its protocol uses one, its server; and the timer of its protocol.
 
 use bytes::Bytes;
 use teamster_agents::protocol::ServerAction;
 use teamster_process::StdinWriter;
 
+use super::timer::ProtocolTimer;
 use crate::agent_server::Server;
 use crate::recording::Recorder;
 
@@ -14,6 +15,7 @@ pub(in crate::driver) struct Link {
     /// The CLI's server; `None` if the protocol uses none.
     pub(in crate::driver) server: Option<Server>,
     pub(in crate::driver) recorder: Recorder,
+    pub(in crate::driver) timer: ProtocolTimer,
 }
 
 impl Link {

@@ -7,6 +7,7 @@ mod output;
 mod protocol;
 mod resources;
 mod start;
+mod timer;
 
 use std::sync::Arc;
 
@@ -152,7 +153,12 @@ impl ExitedProcess {
                     Action::Emit(event) => sink.emit(event),
                     Action::Outcome(outcome) => sink.set_outcome(*outcome),
                     // The process and its server are gone, and with them every open request.
-                    Action::Alive | Action::Process(_) | Action::Server(_) | Action::Session(_) => {}
+                    Action::Alive
+                    | Action::Process(_)
+                    | Action::Server(_)
+                    | Action::Session(_)
+                    | Action::SetTimer(_)
+                    | Action::ClearTimer => {}
                 }
             }
         }

@@ -26,6 +26,7 @@ use super::link::Link;
 use super::output::AgentOutput;
 use super::protocol::GuardedProtocol;
 use super::resources::RunResources;
+use super::timer::ProtocolTimer;
 use crate::agent_server::{Password, Server};
 use crate::driver::host::Host;
 use crate::driver::log;
@@ -147,7 +148,10 @@ fn connect(
     let server = launch.server.map(|server| Server::new(server.user, password, limits));
     let lines = OutputReader::new(lines, limits.max_line_bytes);
     let diagnostics = TailReader::new(diagnostics, limits.stderr_bytes);
-    (Link { stdin, server, recorder }, AgentOutput::new(lines, diagnostics, limits.max_line_bytes))
+    (
+        Link { stdin, server, recorder, timer: ProtocolTimer::default() },
+        AgentOutput::new(lines, diagnostics, limits.max_line_bytes),
+    )
 }
 
 /// Prepares a start on a thread that may wait for the disk.

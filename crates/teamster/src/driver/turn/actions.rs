@@ -107,6 +107,8 @@ impl TurnDriver<'_> {
             Action::Process(action) => self.process_action(action),
             Action::Server(action) => self.link.server_action(action),
             Action::Session(action) => self.session_action(action),
+            Action::SetTimer(after) => self.link.timer.set(after),
+            Action::ClearTimer => self.link.timer.clear(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use teamster_agents::protocol::Input;
 use teamster_agents::transcript::Cause;
 use teamster_types::event::{AnsweredBy, ErrorCode, Failure, Warning, WarningCode};
 use tokio::time::Instant;
@@ -16,7 +17,7 @@ use crate::agent_server::next_event_now;
 use crate::driver::answers::GivenAnswer;
 use crate::driver::failures::deadline_exceeded;
 use crate::driver::log::Wait;
-use crate::driver::process::AgentOutput;
+use crate::driver::process::{AgentOutput, Receiver as _};
 
 /// How long pending output is read before a limit is enforced.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -92,6 +93,17 @@ impl TurnDriver<'_> {
         if self.logged != Some(wait) {
             wait.log(tool);
             self.logged = Some(wait);
+        }
+    }
+
+    /// Passes the timer of the protocol on, after everything that the agent has written until now.
+    pub(super) async fn timer_reached(&mut self, output: &mut AgentOutput) {
+        if self.link.timer.restart_if_late() {
+            return;
+        }
+        self.read_pending(output).await;
+        if !self.is_turn_ended() && self.link.timer.take_if_due() {
+            self.input(Input::TimerElapsed);
         }
     }
 

@@ -211,7 +211,7 @@ impl<'a> TurnDriver<'a> {
 
     /// Drives the process until its leader exits or the session's turn ends. Every branch of the select is cancel safe.
     async fn drive(&mut self, output: &mut AgentOutput, run: &RunHandle, started: Instant) -> Live {
-        let (mut was_listening, mut interrupted) = (true, false);
+        let (mut was_listening, mut was_reading, mut interrupted) = (true, true, false);
         // These are polled with each line, so they register their wakers only once.
         let mut exited = pin!(self.tree.exited());
         let (mut interrupt, mut abort) = (pin!(run.interrupted.cancelled()), pin!(run.aborted.cancelled()));
@@ -234,6 +234,10 @@ impl<'a> TurnDriver<'a> {
             was_listening = listening;
             self.log_wait(listening);
             let reads_lines = listening && self.link.stdin.pending() <= self.max_unread_input;
+            if reads_lines && !was_reading {
+                self.link.timer.restart();
+            }
+            was_reading = reads_lines;
             let alarm = self.alarm(listening);
             tokio::select! {
                 _ = &mut exited => break,
@@ -249,6 +253,7 @@ impl<'a> TurnDriver<'a> {
                 () = &mut abort, if !self.stopping.is_terminating() => self.terminate(Some(Cause::Aborted)),
                 () = self.stopping.terminated(), if self.stopping.is_signalling() => {}
                 command = next_command(&mut self.session) => self.command(command),
+                () = self.link.timer.reached(), if reads_lines => self.timer_reached(output).await,
                 () = self.timer.alarm.reached(alarm.unwrap_or(started)), if alarm.is_some() => {
                     if has_exited(self.tree).await {
                         break;

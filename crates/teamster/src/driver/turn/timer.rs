@@ -1,11 +1,10 @@
 //! The state of the time limits of a turn.
 
-use std::pin::Pin;
-
 use teamster_types::request::Limits;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 use super::watchdog::Watchdog;
+use crate::driver::alarm::Alarm;
 
 /// The time limits of a turn.
 pub(super) struct LimitTimer {
@@ -45,27 +44,4 @@ impl LimitTimer {
 /// Returns the deadline of a run or turn that started at this time. `None` if there is none.
 pub(super) fn deadline(limits: &Limits, started: Instant) -> Option<Instant> {
     started.checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero())
-}
-
-/// Waits for a time that moves with each line of output.
-///
-/// A time that moves away does not change the timer. When the timer fires too early, it is set to the time as it is then.
-#[derive(Default)]
-pub(super) struct Alarm(Option<Pin<Box<Sleep>>>);
-
-impl Alarm {
-    /// Waits until this time. Cancel safe.
-    pub(super) async fn reached(&mut self, due: Instant) {
-        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        if sleep.is_elapsed() || due < sleep.deadline() {
-            sleep.as_mut().reset(due);
-        }
-        loop {
-            sleep.as_mut().await;
-            if sleep.deadline() >= due {
-                return;
-            }
-            sleep.as_mut().reset(due);
-        }
-    }
 }

@@ -305,7 +305,7 @@ impl Protocol for StreamJson {
             }
             Input::Interrupt => actions.push(Action::Process(ProcessAction::Interrupt)),
             Input::Command(command) => self.command(command, actions),
-            Input::Diagnostic(_) | Input::Server(_) => {}
+            Input::Diagnostic(_) | Input::Server(_) | Input::TimerElapsed => {}
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }

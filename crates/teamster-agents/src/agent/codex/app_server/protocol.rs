@@ -290,7 +290,7 @@ impl Protocol for AppServer {
                 }
             }
             Input::Diagnostic(line) => self.diagnostic(line),
-            Input::Server(_) => {}
+            Input::Server(_) | Input::TimerElapsed => {}
             Input::Interrupt => self.interrupt(actions),
             Input::Command(command) => self.command(command, actions),
             Input::Exited(exit) => self.exited(exit, actions),

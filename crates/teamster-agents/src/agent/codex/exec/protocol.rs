@@ -287,7 +287,7 @@ impl Protocol for Exec {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             // These belong to sessions, which `exec` does not have.
-            Input::Started | Input::Command(_) | Input::Server(_) => {}
+            Input::Started | Input::Command(_) | Input::Server(_) | Input::TimerElapsed => {}
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {

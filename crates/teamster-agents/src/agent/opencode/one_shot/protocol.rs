@@ -296,7 +296,7 @@ impl Protocol for OneShot {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             // Each turn of a session is a run.
-            Input::Started | Input::Command(_) | Input::Server(_) => {}
+            Input::Started | Input::Command(_) | Input::Server(_) | Input::TimerElapsed => {}
             Input::Line(_) if self.is_closed => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {

@@ -249,7 +249,7 @@ impl Protocol for ServeProtocol {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             _ if matches!(self.state, State::Closed) => {}
-            Input::Started => {}
+            Input::Started | Input::TimerElapsed => {}
             Input::Line(bytes) => self.line(&String::from_utf8_lossy(bytes), actions),
             Input::Diagnostic(line) => self.diagnostic(line, actions),
             Input::Server(input) => self.server(input, actions),
