@@ -150,6 +150,7 @@ impl Gateway {
         let limits = if full_share.is_some() { QueueLimits { chat: 0, total: 0 } } else { self.queue_limits() };
         let mode = new.mode;
         failpoint!("accept.before");
+        let uncounted = shared.metrics.write_started();
         let accepted = match shared.store.accept(new, limits, shared.clock.now()).await {
             Err(StoreError::QueueFull { queue, limit }) => {
                 let (queue, limit) = full_share.map_or((queue, limit), |share| (Queue::Author, share));
@@ -160,6 +161,7 @@ impl Gateway {
         failpoint!("accept.after");
         let AcceptedMessage { turn, is_duplicate } = accepted_message(accepted)?;
         shared.metrics.message_accepted(&address.channel, is_duplicate);
+        drop(uncounted);
         Span::current()
             .record("channel", &address.channel)
             .record("conversation", display(turn.conversation))

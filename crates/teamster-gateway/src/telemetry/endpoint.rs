@@ -39,7 +39,12 @@ async fn metrics(
     };
     identity.require(Scope::Read)?;
     let now = gateway.now();
-    let status = match timeout(LIMIT, gateway.store().status(now)).await {
+    let (counted, status) =
+        tokio::join!(timeout(LIMIT, gateway.metrics().writes_counted()), timeout(LIMIT, gateway.store().status(now)));
+    if counted.is_err() {
+        tracing::warn!("writes of the store take too long; they are not counted yet");
+    }
+    let status = match status {
         Ok(Ok(status)) => Some(status),
         Ok(Err(error)) => {
             tracing::warn!(%error, "the status of the store cannot be read");

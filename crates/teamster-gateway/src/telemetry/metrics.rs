@@ -18,6 +18,7 @@ use super::labels::{
     RequestLabels, StateLabels,
 };
 use super::turn_times::TurnTimes;
+use super::uncounted::{Uncounted, UncountedWrite};
 use crate::channels::status::ChannelStatus;
 
 /// Upper bounds of the duration of a turn, in seconds: agents work from seconds to hours.
@@ -42,6 +43,7 @@ struct Shared {
     registry: Registry,
     names: KnownNames,
     times: TurnTimes,
+    uncounted: Arc<Uncounted>,
     messages: Family<ChannelLabels, Counter>,
     duplicates: Family<ChannelLabels, Counter>,
     refused: Counter,
@@ -107,6 +109,7 @@ impl Metrics {
             registry: Registry::with_prefix("teamster"),
             names: KnownNames::new(agents, channels),
             times: TurnTimes::default(),
+            uncounted: Arc::default(),
             messages: Family::default(),
             duplicates: Family::default(),
             refused: Counter::default(),
@@ -126,6 +129,16 @@ impl Metrics {
         shared.register_counts();
         shared.register_levels();
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Registers a write before it starts. Drop the returned value after its outcome was counted.
+    pub(crate) fn write_started(&self) -> UncountedWrite {
+        self.shared.uncounted.start()
+    }
+
+    /// Waits until each write that is in progress now is counted.
+    pub(super) async fn writes_counted(&self) {
+        self.shared.uncounted.ended().await;
     }
 
     /// Counts a message that was accepted.

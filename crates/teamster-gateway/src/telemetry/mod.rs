@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `metrics`, `labels` | the metrics: [`Metrics`]. Labels have a bounded number of values |
 //! | `turn_times` | the times of running turns, for histograms |
+//! | `uncounted` | the writes that a scrape waits for |
 //! | `store` | counts and measures the operations of a store |
 //! | `requests` | counts HTTP requests |
 //! | `endpoint` | `GET /metrics` |
@@ -23,6 +24,7 @@ mod requests;
 pub(crate) mod spans;
 mod store;
 mod turn_times;
+mod uncounted;
 
 pub use self::endpoint::metrics_router;
 pub use self::logs::json_logs;

@@ -26,10 +26,21 @@ impl MeasuredStore {
 
     /// Measures a write.
     async fn timed<T>(&self, operation: &'static str, write: impl Future<Output = Result<T>>) -> Result<T> {
+        self.counted(operation, write, |_| {}).await
+    }
+
+    /// Measures a write, and counts its outcome if it has succeeded.
+    async fn counted<T>(
+        &self,
+        operation: &'static str,
+        write: impl Future<Output = Result<T>>,
+        count: impl FnOnce(&T),
+    ) -> Result<T> {
+        let _uncounted = self.metrics.write_started();
         let started = Instant::now();
         let result = write.await;
         self.metrics.write_ended(operation, started.elapsed(), result.is_err());
-        result
+        result.inspect(count)
     }
 }
 

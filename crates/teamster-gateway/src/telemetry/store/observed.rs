@@ -40,11 +40,12 @@ impl IntakeStore for MeasuredStore {
         effects: Effects,
         now: Timestamp,
     ) -> Result<CancelOutcome> {
-        let outcome = self.timed("cancel_turn", self.inner.cancel_turn(id, scope, effects, now)).await?;
-        if outcome == CancelOutcome::Aborted {
-            self.metrics.turn_ended(None, EndState::Aborted, None, now);
-        }
-        Ok(outcome)
+        self.counted("cancel_turn", self.inner.cancel_turn(id, scope, effects, now), |outcome| {
+            if *outcome == CancelOutcome::Aborted {
+                self.metrics.turn_ended(None, EndState::Aborted, None, now);
+            }
+        })
+        .await
     }
 
     async fn requeue_turn(&self, id: TurnId, limits: QueueLimits, effects: Effects, now: Timestamp) -> Result<Turn> {
@@ -55,11 +56,12 @@ impl IntakeStore for MeasuredStore {
 #[async_trait]
 impl WorkStore for MeasuredStore {
     async fn claim(&self, request: ClaimRequest, now: Timestamp) -> Result<Option<Claim>> {
-        let claim = self.timed("claim", self.inner.claim(request, now)).await?;
-        if let Some(claim) = &claim {
-            self.metrics.turn_claimed(claim);
-        }
-        Ok(claim)
+        self.counted("claim", self.inner.claim(request, now), |claim| {
+            if let Some(claim) = claim {
+                self.metrics.turn_claimed(claim);
+            }
+        })
+        .await
     }
 
     async fn renew(&self, leases: Vec<Lease>, lease_for: Duration, now: Timestamp) -> Result<Vec<Renewal>> {
@@ -71,15 +73,13 @@ impl WorkStore for MeasuredStore {
     }
 
     async fn start_attempt(&self, lease: Lease, effects: Effects, now: Timestamp) -> Result<u32> {
-        let number = self.timed("start_attempt", self.inner.start_attempt(lease, effects, now)).await?;
-        self.metrics.attempt_started(lease.turn, now);
-        Ok(number)
+        let count = |_: &u32| self.metrics.attempt_started(lease.turn, now);
+        self.counted("start_attempt", self.inner.start_attempt(lease, effects, now), count).await
     }
 
     async fn append(&self, lease: Lease, progress: Progress, effects: Effects, now: Timestamp) -> Result<Seq> {
-        let last = self.timed("append", self.inner.append(lease, progress, effects, now)).await?;
-        self.metrics.events_appended(lease.turn, now);
-        Ok(last)
+        let count = |_: &Seq| self.metrics.events_appended(lease.turn, now);
+        self.counted("append", self.inner.append(lease, progress, effects, now), count).await
     }
 
     async fn join_turn(&self, lease: Lease, turn: TurnId, effects: Effects, now: Timestamp) -> Result<()> {
@@ -109,18 +109,18 @@ impl WorkStore for MeasuredStore {
 
     async fn finish(&self, lease: Lease, finish: Finish, now: Timestamp) -> Result<()> {
         let (state, code) = (finish.state, finish.error_code.clone());
-        self.timed("finish", self.inner.finish(lease, finish, now)).await?;
-        // A short turn ends before its first batch of events is appended.
-        self.metrics.events_appended(lease.turn, now);
-        self.metrics.turn_ended(Some(lease.turn), state, code.as_deref(), now);
-        Ok(())
+        self.counted("finish", self.inner.finish(lease, finish, now), |()| {
+            // A short turn ends before its first batch of events is appended.
+            self.metrics.events_appended(lease.turn, now);
+            self.metrics.turn_ended(Some(lease.turn), state, code.as_deref(), now);
+        })
+        .await
     }
 
     async fn hand_back(&self, lease: Lease, hand_back: HandBack, now: Timestamp) -> Result<()> {
         let kind = hand_back.kind;
-        self.timed("hand_back", self.inner.hand_back(lease, hand_back, now)).await?;
-        self.metrics.turn_handed_back(kind);
-        Ok(())
+        let count = |(): &()| self.metrics.turn_handed_back(kind);
+        self.counted("hand_back", self.inner.hand_back(lease, hand_back, now), count).await
     }
 }
 
@@ -142,9 +142,8 @@ impl DeliveryStore for MeasuredStore {
         now: Timestamp,
     ) -> Result<Delivery> {
         let copy = step.clone();
-        let delivery = self.timed("advance_delivery", self.inner.advance_delivery(lease, step, effects, now)).await?;
-        self.metrics.delivery_advanced(&delivery.address.channel, &copy);
-        Ok(delivery)
+        let count = |delivery: &Delivery| self.metrics.delivery_advanced(&delivery.address.channel, &copy);
+        self.counted("advance_delivery", self.inner.advance_delivery(lease, step, effects, now), count).await
     }
 
     async fn retry_delivery(&self, id: DeliveryId, now: Timestamp) -> Result<Delivery> {
@@ -175,10 +174,11 @@ impl ScheduleStore for MeasuredStore {
     }
 
     async fn fire_schedule(&self, firing: ScheduleFiring, limits: QueueLimits, now: Timestamp) -> Result<FireOutcome> {
-        let outcome = self.timed("fire_schedule", self.inner.fire_schedule(firing, limits, now)).await?;
-        if let FireOutcome::Fired(Some(Accepted::New(_))) = outcome {
-            self.metrics.message_accepted("schedule", false);
-        }
-        Ok(outcome)
+        self.counted("fire_schedule", self.inner.fire_schedule(firing, limits, now), |outcome| {
+            if let FireOutcome::Fired(Some(Accepted::New(_))) = outcome {
+                self.metrics.message_accepted("schedule", false);
+            }
+        })
+        .await
     }
 }
