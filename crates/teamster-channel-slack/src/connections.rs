@@ -22,6 +22,9 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The longest delay.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
+/// The number of acknowledgments that wait for a connection. One more is dropped: the service sends the envelope again.
+const MAX_UNWRITTEN: usize = 1_024;
+
 /// The connections of the app.
 pub(crate) struct Connections<'a> {
     channel: &'a SlackChannel,
@@ -33,13 +36,22 @@ pub(crate) struct Connections<'a> {
     /// Connections that the service will end.
     ending: Vec<SocketId>,
     failures: u32,
+    /// Acknowledgments that wait for a connection.
+    unwritten: Vec<String>,
 }
 
 impl<'a> Connections<'a> {
     /// Opens the first connection.
     pub(crate) fn new(channel: &'a SlackChannel) -> Self {
-        let mut connections =
-            Self { channel, sockets: Sockets::new(), opening: None, current: None, ending: Vec::new(), failures: 0 };
+        let mut connections = Self {
+            channel,
+            sockets: Sockets::new(),
+            opening: None,
+            current: None,
+            ending: Vec::new(),
+            failures: 0,
+            unwritten: Vec::new(),
+        };
         connections.open(Duration::ZERO);
         connections
     }
@@ -62,7 +74,13 @@ impl<'a> Connections<'a> {
     /// A connection was opened, or not.
     pub(crate) fn on_opened(&mut self, opened: Result<Stream, CallError>) -> Result<(), ChannelError> {
         match opened {
-            Ok(stream) => self.current = Some(self.sockets.add(stream)),
+            Ok(stream) => {
+                let id = self.sockets.add(stream);
+                self.current = Some(id);
+                for text in std::mem::take(&mut self.unwritten) {
+                    self.acknowledge(id, text);
+                }
+            }
             Err(CallError::Limited { retry_after, .. }) => self.open(retry_after),
             Err(error)
                 if error.is_of_token() || error.is_of_permission() || error.is_refusal("socket_mode_not_enabled") =>
@@ -113,10 +131,13 @@ impl<'a> Connections<'a> {
         Ok(())
     }
 
-    /// A connection is closed.
-    pub(crate) fn on_closed(&mut self, id: SocketId, reason: &str) {
+    /// A connection is closed. The acknowledgments that it has not written go over another one.
+    pub(crate) fn on_closed(&mut self, id: SocketId, reason: &str, unwritten: Vec<String>) {
         self.sockets.remove(id);
         self.ending.retain(|known| *known != id);
+        for text in unwritten {
+            self.acknowledge(id, text);
+        }
         if self.current == Some(id) {
             self.current = None;
             let delay = self.next_delay();
@@ -125,10 +146,17 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// Writes an acknowledgment. A connection that the service will end may lose it, so it goes over the current one if possible.
-    pub(crate) fn acknowledge(&self, id: SocketId, text: String) -> bool {
+    /// Writes an acknowledgment. A connection that the service will end may lose it, so it goes over the current one if possible. If
+    /// no connection is open, it waits for the next one.
+    pub(crate) fn acknowledge(&mut self, id: SocketId, text: String) {
         let id = if self.ending.contains(&id) { self.current.unwrap_or(id) } else { id };
-        self.sockets.write(id, text)
+        if let Err(text) = self.sockets.write(id, text) {
+            if self.unwritten.len() < MAX_UNWRITTEN {
+                self.unwritten.push(text);
+            } else {
+                tracing::debug!("an acknowledgment to Slack was not written");
+            }
+        }
     }
 
     fn open(&mut self, delay: Duration) {

@@ -103,7 +103,7 @@ impl<'h> Receiver<'h> {
 
     fn on_event(&mut self, id: SocketId, event: SocketEvent) -> Result<(), ChannelError> {
         match event {
-            SocketEvent::Closed(reason) => self.connections.on_closed(id, &reason),
+            SocketEvent::Closed { reason, unwritten } => self.connections.on_closed(id, &reason, unwritten),
             SocketEvent::Frame(text) => match read(&text) {
                 Frame::Hello(hello) => self.connections.on_hello(&hello),
                 Frame::Disconnect { reason } => self.connections.on_disconnect(id, &reason)?,
@@ -153,11 +153,8 @@ impl<'h> Receiver<'h> {
         }
     }
 
-    /// If no connection is open, the envelope comes again, and is recognized.
-    fn acknowledge(&self, id: SocketId, envelope_id: &str, payload: Option<&serde_json::Value>) {
-        if !self.connections.acknowledge(id, acknowledgment(envelope_id, payload)) {
-            tracing::debug!("an acknowledgment to Slack was not written");
-        }
+    fn acknowledge(&mut self, id: SocketId, envelope_id: &str, payload: Option<&serde_json::Value>) {
+        self.connections.acknowledge(id, acknowledgment(envelope_id, payload));
     }
 
     /// Waits for what is being stored, acknowledges it, and closes the connections.

@@ -43,8 +43,12 @@ pub(crate) type SocketId = u64;
 pub(crate) enum SocketEvent {
     /// It has read a frame.
     Frame(String),
-    /// It is closed, for this reason.
-    Closed(String),
+    /// It is closed.
+    Closed {
+        reason: String,
+        /// The acknowledgments that were not written.
+        unwritten: Vec<String>,
+    },
 }
 
 /// What a connection must do.
@@ -94,14 +98,20 @@ impl Sockets {
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Writes on this connection, or on the last one if it is closed. Returns whether there is one.
-    pub(crate) fn write(&self, id: SocketId, text: String) -> bool {
-        let found = self.orders.iter().find(|(known, orders)| *known == id && !orders.is_closed());
-        let Some((_, orders)) = found.or_else(|| self.orders.iter().rev().find(|(_, orders)| !orders.is_closed()))
-        else {
-            return false;
-        };
-        orders.try_send(Order::Write(text)).is_ok()
+    /// Writes on this connection, or on the last one if it is closed. Returns the text if no connection takes it.
+    pub(crate) fn write(&self, id: SocketId, mut text: String) -> Result<(), String> {
+        let own = self.orders.iter().filter(|(known, _)| *known == id);
+        let others = self.orders.iter().rev().filter(|(known, _)| *known != id);
+        for (_, orders) in own.chain(others) {
+            match orders.try_send(Order::Write(text)) {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    let Order::Write(refused) = error.into_inner() else { return Ok(()) };
+                    text = refused;
+                }
+            }
+        }
+        Err(text)
     }
 
     /// Closes a connection after what was written before.
@@ -143,17 +153,26 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     mut orders: mpsc::Receiver<Order>,
     events: mpsc::Sender<(SocketId, SocketEvent)>,
 ) {
-    let reason = serve(id, &mut stream, &mut orders, &events).await;
+    let mut unwritten = Vec::new();
+    let reason = serve(id, &mut stream, &mut orders, &events, &mut unwritten).await;
+    // After the close, `Sockets::write` uses another connection. What it has sent before is reported.
+    orders.close();
+    while let Ok(order) = orders.try_recv() {
+        if let Order::Write(text) = order {
+            unwritten.push(text);
+        }
+    }
     // There is no reader during a shutdown.
-    _ = events.send((id, SocketEvent::Closed(reason))).await;
+    _ = events.send((id, SocketEvent::Closed { reason, unwritten })).await;
 }
 
-/// Serves a connection until its end, and returns the reason.
+/// Serves a connection until its end, and returns the reason. Adds an acknowledgment whose write fails to `unwritten`.
 async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
     id: SocketId,
     stream: &mut WebSocketStream<T>,
     orders: &mut mpsc::Receiver<Order>,
     events: &mpsc::Sender<(SocketId, SocketEvent)>,
+    unwritten: &mut Vec<String>,
 ) -> String {
     let mut pings = interval(PING);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +198,13 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
                 None => return "it has ended".to_owned(),
             },
             order = orders.recv() => match order {
-                Some(Order::Write(text)) => timeout(WRITE_TIMEOUT, stream.send(Message::text(text))).await,
+                Some(Order::Write(text)) => {
+                    let written = timeout(WRITE_TIMEOUT, stream.send(Message::text(text.clone()))).await;
+                    if !matches!(written, Ok(Ok(()))) {
+                        unwritten.push(text);
+                    }
+                    written
+                }
                 Some(Order::CloseLater) => {
                     ends_at = Some(Instant::now() + ENDS_WITHIN);
                     continue;
@@ -249,7 +274,7 @@ mod tests {
         let (events, mut reported) = mpsc::channel(1);
         let started = Instant::now();
         run(7, ClientBuilder::new().take_over(stream), received, events).await;
-        let Some((7, SocketEvent::Closed(reason))) = reported.recv().await else { panic!("it is closed") };
+        let Some((7, SocketEvent::Closed { reason, .. })) = reported.recv().await else { panic!("it is closed") };
         assert_eq!(reason, "the service is silent");
         assert!(started.elapsed() <= MAX_SILENCE + PING * 2, "{:?}", started.elapsed());
     }
@@ -268,7 +293,31 @@ mod tests {
         // It answers pings, and confirms the close.
         while let Some(Ok(_)) = service.next().await {}
         assert!(started.elapsed() >= ENDS_WITHIN / 2, "{:?}", started.elapsed());
-        assert!(matches!(reported.recv().await, Some((7, SocketEvent::Closed(_)))));
+        assert!(matches!(reported.recv().await, Some((7, SocketEvent::Closed { .. }))));
         served.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_acknowledgment_is_written_or_reported_when_the_service_closes_the_connection() {
+        for _ in 0..50 {
+            let (stream, other) = tokio::io::duplex(1 << 16);
+            let (orders, received) = mpsc::channel(MAX_ACKS);
+            let (events, mut reported) = mpsc::channel(MAX_FRAMES);
+            let mut service = tokio_websockets::ServerBuilder::new().serve(other);
+            service.send(Message::close(None, "")).await.unwrap();
+            for number in 0..8 {
+                assert!(orders.send(Order::Write(number.to_string())).await.is_ok());
+            }
+            run(7, ClientBuilder::new().take_over(stream), received, events).await;
+            let Some((7, SocketEvent::Closed { unwritten, .. })) = reported.recv().await else {
+                panic!("it is closed")
+            };
+            let mut all = unwritten;
+            while let Some(Ok(message)) = service.next().await {
+                all.extend(message.as_text().map(str::to_owned));
+            }
+            all.sort();
+            assert_eq!(all, (0..8).map(|number| number.to_string()).collect::<Vec<_>>());
+        }
     }
 }
