@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { Virtualizer, type VirtualizerHandle } from 'virtua';
+import { Virtualizer } from 'virtua';
 
 import type { OpenConversation } from '../state/conversation';
 import { TranscriptContext } from './context';
@@ -20,9 +20,8 @@ export function Transcript({ open }: { open: OpenConversation }) {
   const builder = useMemo(() => new RowBuilder(), [open]);
   const rows = builder.build(open.log.value, open.sent.value);
   const scroller = useRef<HTMLDivElement>(null);
-  const handle = useRef<VirtualizerHandle>(null);
   const shift = usePrepended(rows);
-  const { isFollowing, hasNew, follow } = useFollowing(scroller, handle, rows, open);
+  const { isFollowing, hasNew, follow } = useFollowing(scroller, rows, open);
   const context = useMemo(() => ({ open, builder, renderRow: (row: Row) => <RowView key={row.key} row={row} /> }), [open, builder]);
   return (
     <TranscriptContext.Provider value={context}>
@@ -31,7 +30,7 @@ export function Transcript({ open }: { open: OpenConversation }) {
         data-rows={rows.length} data-following={isFollowing.value}
       >
         <div class="rows">
-          <Virtualizer ref={handle as never} scrollRef={scroller as never} data={rows} shift={shift} bufferSize={800} itemSize={64}>
+          <Virtualizer scrollRef={scroller as never} data={rows} shift={shift} bufferSize={800} itemSize={64}>
             {(row: Row) => <RowView key={row.key} row={row} />}
           </Virtualizer>
         </div>
@@ -65,12 +64,13 @@ function usePrepended(rows: Row[]): boolean {
 
 function useFollowing(
   scroller: { current: HTMLDivElement | null },
-  handle: { current: VirtualizerHandle | null },
   rows: Row[],
   open: OpenConversation,
 ) {
   const isFollowing = useSignal(true);
   const hasNew = useSignal(false);
+  // Rows that are measured later change the height of the content, which is observed below. A scroll of the virtualizer would
+  // continue while they are measured, also against a person who scrolls.
   const toEnd = () => {
     const element = scroller.current;
     if (element !== null) element.scrollTop = element.scrollHeight;
@@ -78,17 +78,14 @@ function useFollowing(
   const follow = () => {
     isFollowing.value = true;
     hasNew.value = false;
-    handle.current?.scrollToIndex(rows.length - 1, { align: 'end' });
     toEnd();
   };
   useUserScroll(scroller, isFollowing, hasNew, open);
   // New rows, or a row that grows.
   const last = rows.at(-1);
   useLayoutEffect(() => {
-    if (isFollowing.value && !hasSelection(scroller.current)) {
-      handle.current?.scrollToIndex(rows.length - 1, { align: 'end' });
-      toEnd();
-    } else if (open.isLoaded.value) hasNew.value = true;
+    if (isFollowing.value && !hasSelection(scroller.current)) toEnd();
+    else if (open.isLoaded.value) hasNew.value = true;
   }, [last, rows.length]);
   useEffect(() => {
     const content = scroller.current?.firstElementChild;
@@ -109,6 +106,12 @@ function hasSelection(element: HTMLElement | null): boolean {
   return selection !== null && !selection.isCollapsed && element !== null && element.contains(selection.anchorNode);
 }
 
+/** Whether the browser reports the end of a scroll. */
+const HAS_SCROLL_END = 'onscrollend' in window;
+
+/** A view that has not moved for this time is at rest. */
+const AT_REST_MS = 200;
+
 const UP_KEYS = new Set(['ArrowUp', 'PageUp', 'Home']);
 
 function useUserScroll(
@@ -121,27 +124,36 @@ function useUserScroll(
     const element = scroller.current;
     if (element === null) return undefined;
     const distance = () => element.scrollHeight - element.scrollTop - element.clientHeight;
-    let isUserActive = false;
+    // The scroll of a person, from its first input until the view has moved and is at rest. The end of a scroll that the page has
+    // made itself can arrive before the view moves.
+    let gesture: { from: number; hasMoved: boolean } | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const leave = () => {
-      isUserActive = true;
-      clearTimeout(timer);
-      timer = setTimeout(() => { isUserActive = false; }, 400);
-      if (distance() > 0 || element.scrollHeight > element.clientHeight) isFollowing.value = false;
+      if (distance() <= 0 && element.scrollHeight <= element.clientHeight) return;
+      gesture ??= { from: element.scrollTop, hasMoved: false };
+      isFollowing.value = false;
     };
     const onWheel = (event: WheelEvent) => { if (event.deltaY < 0) leave(); };
     const onKey = (event: KeyboardEvent) => { if (UP_KEYS.has(event.key) && event.target === element) leave(); };
     const onPointer = (event: PointerEvent) => { if (event.target === element && event.offsetX >= element.clientWidth) leave(); };
-    const onScroll = () => {
-      if (distance() <= FOLLOW_PX && !isUserActive) {
+    const update = () => {
+      if (distance() <= FOLLOW_PX && gesture === undefined) {
         isFollowing.value = true;
         hasNew.value = false;
       }
       if (element.scrollTop < EARLIER_PX && !isFollowing.value) void open.loadEarlier();
     };
     const onScrollEnd = () => {
-      isUserActive = false;
-      onScroll();
+      if (gesture?.hasMoved === false) return;
+      gesture = undefined;
+      update();
+    };
+    const onScroll = () => {
+      if (gesture !== undefined && element.scrollTop !== gesture.from) gesture.hasMoved = true;
+      update();
+      if (HAS_SCROLL_END) return;
+      clearTimeout(timer);
+      timer = setTimeout(onScrollEnd, AT_REST_MS);
     };
     element.addEventListener('wheel', onWheel, { passive: true });
     element.addEventListener('touchmove', leave, { passive: true });

@@ -114,6 +114,28 @@ describe('the transcript', () => {
     await tab.check();
   });
 
+  it('does not follow again when its own scroll ends after a person has begun to scroll', async () => {
+    const id = await gateway.conversation('markdown');
+    for (let turn = 0; turn < 4; turn += 1) await gateway.ask(id, `Message ${turn}`);
+    tab = await Tab.open(browser, gateway);
+    await tab.conversation(id);
+    await tab.sees('Message 3');
+    const following = await tab.page.locator('.transcript').evaluate(async (view) => {
+      view.dispatchEvent(new WheelEvent('wheel', { deltaY: -10 }));
+      view.dispatchEvent(new Event('scrollend'));
+      await new Promise(requestAnimationFrame);
+      return (view as HTMLElement).dataset['following'];
+    });
+    expect(following).toBe('false');
+    await tab.page.locator('.transcript').evaluate(async (view) => {
+      const rest = new Promise((resolve) => { view.addEventListener('scrollend', resolve, { once: true }); });
+      view.scrollTop -= 400;
+      await rest;
+    });
+    await tab.page.locator('.transcript').evaluate((view) => { view.scrollTop = view.scrollHeight; });
+    await tab.page.locator('.transcript[data-following="true"]').waitFor();
+  });
+
   it('keeps a selection while 100 deltas arrive', async () => {
     const id = await gateway.conversation('selection');
     tab = await Tab.open(browser, gateway);
