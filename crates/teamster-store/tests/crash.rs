@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -61,12 +61,15 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap()
 }
 
-fn start(number: u64, file: &Path) -> (Child, BufReader<std::process::ChildStdout>) {
+/// Starts a worker, and returns its lines. Their sender is dropped at the end of its output.
+fn start(number: u64, file: &Path) -> (Child, Receiver<String>) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(WORKER, number.to_string()).env(FILE, file).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
-    (child, output)
+    let (sender, lines) = channel();
+    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    (child, lines)
 }
 
 fn kill(child: &mut Child) {
@@ -102,17 +105,14 @@ fn survives_kills() {
     let file = directory.path().join("store.db");
     let mut acknowledged = Acknowledged::default();
     for round in 0..8_u64 {
-        let (mut child, mut output) = start(round, &file);
+        let (mut child, output) = start(round, &file);
         // Another number of lines in each round, so that the kill hits other operations.
         let lines = 40 + round * 17;
-        let mut line = String::new();
         for _ in 0..lines {
-            line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "the worker has ended by itself");
-            acknowledged.learn(&line);
+            acknowledged.learn(&output.recv_timeout(LIMIT).expect("the worker makes progress"));
         }
         kill(&mut child);
-        for line in output.lines().map_while(Result::ok) {
+        for line in output {
             acknowledged.learn(&line);
         }
         runtime().block_on(check(&file, &acknowledged));
@@ -123,12 +123,12 @@ fn survives_kills() {
 fn shares_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.db");
-    let (sender, lines) = mpsc::channel();
+    let (sender, lines) = channel();
     let mut workers = Vec::new();
     for number in 0..2_u64 {
         let (child, output) = start(number, &file);
         let sender = sender.clone();
-        thread::spawn(move || output.lines().map_while(Result::ok).for_each(|line| _ = sender.send((number, line))));
+        thread::spawn(move || output.into_iter().for_each(|line| _ = sender.send((number, line))));
         workers.push(child);
     }
     drop(sender);

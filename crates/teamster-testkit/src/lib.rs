@@ -34,6 +34,7 @@
 //! - [`discord`]: a server that speaks the gateway and the REST API of Discord, with people who write to the bot.
 //! - [`slack`]: a server that speaks Slack's Web API and Socket Mode, with people who write to the bot.
 //! - [`telegram`]: a server that speaks the Bot API of Telegram, with people who write to the bot.
+//! - [`killed`]: prints the logs of a test that is killed.
 //! - `otlp`: a receiver of OpenTelemetry spans (feature `otlp`).
 //!
 //! Every server listens on the loopback address only, on a free port, and stops when its value is
@@ -43,6 +44,7 @@ pub mod check;
 #[cfg(feature = "chat")]
 pub mod discord;
 pub mod fake;
+pub mod killed;
 #[cfg(feature = "servers")]
 pub mod mcp_fixture;
 #[cfg(feature = "otlp")]

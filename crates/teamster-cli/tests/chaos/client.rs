@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::gateway::{GatewayProcess, TOKEN};
 use crate::sse::EventReader;
@@ -137,8 +138,15 @@ impl Client {
     /// Waits until the log of a conversation has an event of this type.
     pub(crate) async fn wait_for_event(&self, conversation: &str, kind: &str) {
         let path = format!("/v1/conversations/{conversation}/events?after=0");
-        let mut stream = self.stream(&path, None).await.expect("a stream");
-        while stream.next().await.expect("another event").data["type"] != kind {}
+        let mut found = Vec::new();
+        let wait = async {
+            let mut stream = self.stream(&path, None).await.expect("a stream");
+            while found.last().is_none_or(|event: &Value| event["type"] != kind) {
+                found.push(stream.next().await.expect("another event").data);
+            }
+        };
+        let is_in_time = timeout(PATIENCE, wait).await.is_ok();
+        assert!(is_in_time, "there is no event {kind:?}: {found:#?}\n{}", self.gateway.log());
     }
 
     /// Opens an event stream. `None` if the gateway does not answer now.
@@ -163,6 +171,7 @@ impl Client {
         let mut events = Vec::new();
         let path = format!("/v1/conversations/{conversation}/events?after=0");
         let mut stream = self.stream(&path, None).await.expect("a stream");
+        // Each event of the log is there already.
         while events.last().map_or(0, |event: &Value| event["seq"].as_u64().expect("a number")) < last {
             events.push(stream.next().await.expect("another event").data);
         }

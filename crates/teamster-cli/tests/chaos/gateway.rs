@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use teamster_testkit::killed::LogIfKilled;
 
 use crate::agents::{self, Behavior};
 use crate::plan::random;
@@ -16,6 +17,12 @@ use crate::plan::random;
 pub(crate) const TOKEN: &str = "chaos-token-0123456789abcdef0123456789";
 
 const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
+
+/// The time in which the gateway prints its address.
+const START: Duration = Duration::from_mins(1);
+
+/// The time limit of a turn.
+pub(crate) const TURN: Duration = Duration::from_millis(2_500);
 
 /// The time in which the gateway stops after SIGTERM.
 const STOP: Duration = Duration::from_secs(30);
@@ -26,6 +33,8 @@ pub(crate) struct Setup {
     pub(crate) behaviors: &'static [Behavior],
     /// The number of agents that stay open between turns. With 0, each turn selects another behavior.
     pub(crate) idle_sessions: u32,
+    /// The time limit of a turn.
+    pub(crate) turn: Duration,
 }
 
 pub(crate) struct GatewayProcess {
@@ -35,6 +44,7 @@ pub(crate) struct GatewayProcess {
     url: Mutex<String>,
     /// The number of starts. Each start has a copy of the agents of its own.
     starts: AtomicU32,
+    _log: LogIfKilled,
 }
 
 impl GatewayProcess {
@@ -53,7 +63,9 @@ impl GatewayProcess {
             setup.idle_sessions
         );
         std::fs::write(directory.path().join("config.toml"), config).expect("the configuration is written");
-        Self { directory, setup, child: Mutex::default(), url: Mutex::default(), starts: AtomicU32::default() }
+        let log = LogIfKilled::new(&directory.path().join("log"));
+        let (child, url, starts) = (Mutex::default(), Mutex::default(), AtomicU32::default());
+        Self { directory, setup, child, url, starts, _log: log }
     }
 
     /// Writes a file that the configuration names.
@@ -87,19 +99,20 @@ impl GatewayProcess {
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home")).env("TEAMSTER_TOKEN", TOKEN).env("AGENT_BACKEND", "claude");
         command.env("BACKEND_CLI_PATH", self.path(&agents).join("agent")).env("WORKING_DIR", self.path("work"));
-        command.env("QUERY_TIMEOUT_MS", "2500").envs(failpoint.map(|value| ("TEAMSTER_FAILPOINT", value)));
+        command.env("QUERY_TIMEOUT_MS", self.setup.turn.as_millis().to_string());
+        command.envs(failpoint.map(|value| ("TEAMSTER_FAILPOINT", value)));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.path("log")).expect("a log");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
         let stdout = child.stdout.take().expect("its output");
         *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
-        let first = tokio::task::spawn_blocking(move || {
+        let (sender, first) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
             let mut lines = BufReader::new(stdout).lines();
-            let first = lines.next();
+            _ = sender.send(lines.next());
             // The rest is read so that the gateway can write it.
-            std::thread::spawn(move || lines.for_each(drop));
-            first
+            lines.for_each(drop);
         });
-        let line = first.await.expect("the first line is read").and_then(Result::ok);
+        let line = tokio::time::timeout(START, first).await.ok().and_then(Result::ok).flatten().and_then(Result::ok);
         let line = line.unwrap_or_else(|| panic!("the gateway does not start:\n{}", self.log()));
         let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect("the address").to_owned();
         *self.url.lock().unwrap_or_else(PoisonError::into_inner) = url;

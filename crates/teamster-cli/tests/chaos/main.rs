@@ -42,14 +42,11 @@ use tokio::task::JoinHandle;
 use crate::checker::Observations;
 use crate::client::Client;
 use crate::follower::Follower;
-use crate::gateway::{GatewayProcess, Setup};
+use crate::gateway::{GatewayProcess, Setup, TURN};
 use crate::plan::{Plan, one_in};
 use crate::receiver::{Fates, Receiver};
 use crate::traffic::Address;
 use crate::webhook::Approvals;
-
-/// The time in which all messages must have ended after the last kill.
-const SETTLE: Duration = Duration::from_mins(10);
 
 /// The time in which a failpoint must be reached.
 const REACH: Duration = Duration::from_secs(30);
@@ -91,7 +88,7 @@ impl World {
         feed: Option<Follower>,
     ) -> String {
         let Self { gateway, client, receiver, approvals, approvers } = self;
-        client.wait_until_idle(SETTLE).await;
+        client.wait_until_idle(Plan::from_variable().settle()).await;
         for approver in approvers {
             assert!(!approver.is_finished(), "an approver has failed");
             approver.abort();
@@ -108,7 +105,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_is_killed() {
     let plan = Plan::from_variable();
-    let world = World::start(Setup { behaviors: agents::ALL, idle_sessions: 6 }, receiver::ALL).await;
+    let world = World::start(Setup { behaviors: agents::ALL, idle_sessions: 6, turn: TURN }, receiver::ALL).await;
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
     let addresses = client.create_conversations(plan.conversations).await;
     let follow = |address: &Address| match address {
@@ -149,11 +146,15 @@ async fn every_message_is_answered_once_and_in_order_however_often_the_gateway_i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages() {
-    let world = World::start(Setup { behaviors: agents::STUBBORN_ONLY, idle_sessions: 6 }, receiver::QUICK).await;
+    // No turn reaches its time limit before the kill.
+    let setup = Setup { behaviors: agents::STUBBORN_ONLY, idle_sessions: 6, turn: Duration::from_mins(10) };
+    let world = World::start(setup, receiver::QUICK).await;
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
-    let addresses = client.create_conversations(2).await;
-    let sent = client.send_all(&addresses, 2, &Arc::new(Semaphore::new(2))).await;
-    // The messages may have gone to the same conversation.
+    let mut sent = Vec::new();
+    for address in client.create_conversations(2).await {
+        // An abort could end the turn before its text.
+        sent.push(client.send(address, &format!("message {}", sent.len()), false).await);
+    }
     for conversation in client.conversations().await.values().filter(|one| one["state"] != "idle") {
         client.wait_for_event(conversation["id"].as_str().expect("an id"), "text").await;
     }
@@ -167,7 +168,7 @@ async fn no_agent_of_a_killed_gateway_is_left_when_the_next_one_accepts_messages
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_between_any_two_durable_steps_loses_and_repeats_nothing() {
     let plan = Plan::from_variable();
-    let world = World::start(Setup { behaviors: agents::QUICK, idle_sessions: 0 }, receiver::QUICK).await;
+    let world = World::start(Setup { behaviors: agents::QUICK, idle_sessions: 0, turn: TURN }, receiver::QUICK).await;
     let (gateway, client) = (Arc::clone(&world.gateway), world.client.clone());
     let addresses = client.create_conversations(8).await;
     let over = Arc::new(AtomicBool::new(false));
@@ -201,7 +202,8 @@ async fn each_message_in_a_chat_service_is_answered_once_however_often_the_gatew
     let plan = Plan::from_variable();
     let services = services::Services::start().await;
     let (tables, files) = services.configuration();
-    let gateway = Arc::new(GatewayProcess::new(&tables, Setup { behaviors: agents::ALL, idle_sessions: 6 }));
+    let gateway =
+        Arc::new(GatewayProcess::new(&tables, Setup { behaviors: agents::ALL, idle_sessions: 6, turn: TURN }));
     for (name, text) in &files {
         gateway.write_secret(name, text);
     }
@@ -221,8 +223,8 @@ async fn each_message_in_a_chat_service_is_answered_once_however_often_the_gatew
         }
     }
     (0..batch).for_each(|_| services.write_somewhere());
-    services.wait_until_accepted(&client, SETTLE).await;
-    client.wait_until_idle(SETTLE).await;
+    services.wait_until_accepted(&client, plan.settle()).await;
+    client.wait_until_idle(plan.settle()).await;
     assert!(!presser.is_finished(), "the task that presses buttons has failed");
     presser.abort();
     let summary = services::check(&services, &client).await;

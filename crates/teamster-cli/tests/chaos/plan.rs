@@ -1,5 +1,7 @@
 //! The size of the tests.
 
+use std::time::Duration;
+
 /// How much is sent, and how often the gateway ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -13,6 +15,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Returns the time in which all messages must have ended after the last kill.
+    pub(crate) fn settle(&self) -> Duration {
+        Duration::from_secs(60 + u64::try_from(self.messages).unwrap_or(u64::MAX) / 2)
+    }
+
     /// Reads the variable `TEAMSTER_CHAOS`. The default is a size for CI.
     pub(crate) fn from_variable() -> Self {
         let mut plan = Self { messages: 80, conversations: 16, kills: 5, rounds: 1, point: None };

@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// Sends a message. Some are sent twice, and `with_changes` some are edited or aborted.
-    async fn send(&self, address: Address, text: &str, with_changes: bool) -> SentMessage {
+    pub(crate) async fn send(&self, address: Address, text: &str, with_changes: bool) -> SentMessage {
         match &address {
             Address::Http(id) => {
                 let is_steered = one_in(3);

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -194,6 +194,28 @@ impl Lines {
 
 pub(crate) fn signal_to(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Reads lines up to the first one with this text. Dropping the returned reader closes the stream.
+pub(crate) fn read_until(out: ChildStdout, needle: &'static str) -> BufReader<ChildStdout> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut out = BufReader::new(out);
+        let mut line = String::new();
+        while out.read_line(&mut line).is_ok_and(|read| read > 0) {
+            if line.contains(needle) {
+                _ = sender.send(out);
+                return;
+            }
+            line.clear();
+        }
+    });
+    receiver.recv_timeout(BOUND).unwrap_or_else(|error| panic!("{needle:?} never came ({error})"))
+}
+
+/// Reads a stream to its end.
+pub(crate) fn rest_of(stream: impl std::io::Read + Send + 'static) -> String {
+    Lines::of(stream).rest()
 }
 
 /// Waits for the end and gives the exit code.

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
-use crate::command::{Ended, Running, ended, sent};
+use crate::command::{Ended, Running, ended, sent, wait};
 
 /// Returns `teamster doctor` with this script as the agent's CLI.
 fn doctor(script: &str, args: &[&str]) -> Command {
@@ -148,7 +148,7 @@ fn a_sweep_kills_and_reports_the_leftovers_of_a_crash() {
     assert!(report.out.contains(&killed), "{}", report.out);
     assert!(report.out.ends_with("runs: 0 live, 1 swept; nothing is left by crashes\n"), "{}", report.out);
     assert!(!report.out.contains("✓ claude"), "no agent is inspected");
-    assert_eq!(member.wait().unwrap().code(), None);
+    assert_eq!(wait(&mut member), None);
     assert!(crashed.is_empty());
 
     let report = ended(crashed.doctor(&["--sweep", "--json"]));
@@ -168,7 +168,7 @@ fn a_sweep_inside_the_crashed_run_skips_it_and_exits_with_code_1() {
     assert!(report.out.contains("sweep from outside of it"), "{}", report.out);
     assert!(member.try_wait().unwrap().is_none());
     assert_eq!(ended(crashed.doctor(&["--sweep"])).code, Some(0));
-    member.wait().unwrap();
+    wait(&mut member);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn concurrent_sweeps_all_succeed() {
     });
     assert_eq!(removed.sum::<usize>(), 1);
     assert!(report.iter().all(|report| report.code == Some(0)));
-    assert!(members.iter_mut().all(|member| member.wait().unwrap().code().is_none()));
+    assert!(members.iter_mut().all(|member| wait(member).is_none()));
     assert!(crashed.is_empty());
 }
 

@@ -1,10 +1,9 @@
 //! Exit codes and their error messages.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::command::{ANSWER, LISTEN, capture, ended, lives, teamster, wait};
+use crate::command::{ANSWER, LISTEN, capture, ended, lives, read_until, rest_of, teamster, wait};
 
 #[test]
 fn a_run_that_succeeds_exits_with_0() {
@@ -82,11 +81,9 @@ fn a_reader_that_closes_the_output_stops_the_run_without_an_error_message() {
         let mut command = teamster(&endless, &["--output", format, "--grace", "200ms", "hi"]);
         command.env("PID_FILE", &pid).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut String::new()).unwrap();
-        drop(out);
+        drop(read_until(child.stdout.take().unwrap(), ""));
         assert_eq!(wait(&mut child), Some(141), "{format}");
-        let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+        let message = rest_of(child.stderr.take().unwrap());
         assert_eq!(message, "", "{format}");
         assert!(!lives(&pid), "{format} left the CLI behind");
     }

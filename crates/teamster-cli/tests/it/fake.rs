@@ -196,9 +196,7 @@ fn run_fake(scenario: &ScenarioDir, agent: &str, args: &[&str], input: &str) -> 
 }
 
 fn ended_with_stdin(command: &mut Command, stdin: std::fs::File) -> Ended {
-    let output = command.stdin(stdin).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    Running::start(command.stdin(stdin)).end()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::command::{ended, teamster};
+use crate::command::{ended, teamster, wait};
 
 /// Kills of each format. (More of them, and at each single step, are in `teamster-config`.)
 const KILLS: u32 = 25;
@@ -76,7 +76,7 @@ impl Home {
         sleep(after);
         killed.kill().unwrap();
         killed.wait().unwrap();
-        lives.wait().unwrap();
+        wait(&mut lives);
         let needed = !self.is_theirs();
         let mut doctor = Command::new(env!("CARGO_BIN_EXE_teamster"));
         doctor.env_clear().args(["doctor", "--restore"]);

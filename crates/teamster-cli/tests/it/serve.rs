@@ -131,8 +131,9 @@ fn a_fresh_gateway_prints_how_to_connect_and_its_curl_line_works() {
     assert!(gateway.text.contains("permission   ask"), "{}", gateway.text);
     assert_eq!(fs::metadata(home.data().join("token")).unwrap().permissions().mode() & 0o777, 0o600);
     let line = gateway.text.lines().find_map(|line| line.strip_prefix("try it:")).unwrap();
-    let answer = Command::new("sh").args(["-c", line.trim()]).output().unwrap();
-    let answer = String::from_utf8(answer.stdout).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line.trim()]);
+    let answer = ended(shell).out;
     assert!(answer.contains("You said: Hello"), "{answer}");
     let second = home.ended(&["serve"]);
     assert_eq!(second.code, Some(1));

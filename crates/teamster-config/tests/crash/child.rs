@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 use teamster_config::RestoreLog;
@@ -11,6 +13,9 @@ use teamster_config::RestoreLog;
 use crate::home::{Kind, request};
 
 pub(crate) const ROLE: &str = "merge";
+
+/// The time limit for a line of the process.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// The number of steps after which the process kills itself; 0 for never.
 static STEPS_LEFT: AtomicU32 = AtomicU32::new(0);
@@ -41,7 +46,8 @@ fn print_line(word: &str) {
 pub(crate) struct MergingProcess {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    /// Its lines. The sender is dropped at the end of its output.
+    lines: Receiver<String>,
 }
 
 impl MergingProcess {
@@ -51,20 +57,29 @@ impl MergingProcess {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child, stdin, stdout }
+        let (sender, lines) = channel();
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, stdin, lines }
     }
 
     /// Waits for the next line. Returns false if the process died.
     pub(crate) fn prints(&mut self, word: &str) -> bool {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        assert!(line.is_empty() || line.trim_end() == word, "{line}");
-        !line.is_empty()
+        let line = self.line();
+        assert!(line.as_ref().is_none_or(|line| line == word), "{line:?}");
+        line.is_some()
     }
 
     /// Waits for any line. Returns false at the end of the output.
     pub(crate) fn reads_a_line(&mut self) -> bool {
-        self.stdout.read_line(&mut String::new()).unwrap() > 0
+        self.line().is_some()
+    }
+
+    fn line(&self) -> Option<String> {
+        match self.lines.recv_timeout(LIMIT) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("it prints nothing"),
+        }
     }
 
     /// Requests the process to remove its entry.

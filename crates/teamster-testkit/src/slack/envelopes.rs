@@ -57,6 +57,7 @@ pub(super) struct Envelopes {
     /// URLs that were not used.
     tickets: BTreeSet<String>,
     pub(super) ack_within: Duration,
+    pub(super) max_attempts: u32,
     /// All payloads of events so far.
     history: VecDeque<Value>,
     /// The acknowledgments in order.
@@ -76,6 +77,7 @@ impl Default for Envelopes {
             next_socket: 0,
             tickets: BTreeSet::new(),
             ack_within: ACK_WITHIN,
+            max_attempts: MAX_ATTEMPTS,
             history: VecDeque::new(),
             acks: Vec::new(),
             lost: 0,
@@ -217,7 +219,7 @@ impl Envelopes {
             self.pending.iter().filter(|(_, one)| one.due.is_none_or(|due| due <= now)).map(|(id, _)| *id).collect();
         for number in due {
             let Some(pending) = self.pending.get_mut(&number) else { continue };
-            let is_over = pending.attempts >= MAX_ATTEMPTS || (pending.attempts > 0 && !pending.is_repeated);
+            let is_over = pending.attempts >= self.max_attempts || (pending.attempts > 0 && !pending.is_repeated);
             if is_over {
                 self.pending.remove(&number);
                 self.lost += 1;

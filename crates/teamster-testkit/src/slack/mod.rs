@@ -143,6 +143,11 @@ impl SlackServer {
         self.shared.change(|world| world.envelopes.ack_within = limit);
     }
 
+    /// Sets how often an envelope is sent until it is acknowledged. Slack sends one 4 times within 6 minutes.
+    pub fn set_attempts(&self, attempts: u32) {
+        self.shared.change(|world| world.envelopes.max_attempts = attempts);
+    }
+
     /// A person writes. Returns the time of the message, which is its id.
     pub fn write(&self, post: Post) -> String {
         self.shared.change(|world| world.write(post))

@@ -20,7 +20,7 @@ pub(crate) const LONG: Duration = Duration::from_mins(10);
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
 /// The longest time that any step may take on a busy machine.
-pub(crate) const BOUND: Duration = Duration::from_secs(30);
+pub(crate) const BOUND: Duration = Duration::from_mins(1);
 
 /// A text that every interrupt request on stdin contains.
 pub(crate) const INTERRUPT: &str = r#""subtype":"interrupt""#;

@@ -15,7 +15,7 @@ impl Gateway<'_> {
         curl.args(["-sS", "-H", &format!("Authorization: Bearer {}", admin.trim())]);
         curl.args(["-H", "Content-Type: application/json", &format!("{}/v1/tokens", self.url)]);
         curl.args(["-d", &format!("{{\"owner\": \"ci\", \"scopes\": [{scopes}]}}")]);
-        let made: serde_json::Value = serde_json::from_slice(&curl.output().unwrap().stdout).unwrap();
+        let made: serde_json::Value = serde_json::from_str(&ended(curl).out).unwrap();
         made["secret"].as_str().unwrap_or_else(|| panic!("no secret: {made}")).to_owned()
     }
 

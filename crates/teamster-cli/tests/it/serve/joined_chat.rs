@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use super::{Gateway, Home, TEAMSTER};
-use crate::command::until;
+use crate::command::{ended, until};
 use crate::screen::Terminal;
 
 /// A terminal that is large enough for all output of a test.
@@ -278,8 +278,8 @@ fn token(gateway: &Gateway<'_>, scope: &str) -> String {
     let body = format!("{{\"owner\": \"guest\", \"scopes\": [\"{scope}\"]}}");
     let mut curl = Command::new("curl");
     curl.args(["-s", "-H", "Content-Type: application/json", "-d", &body, &format!("{}/v1/tokens", gateway.url)]);
-    let created = curl.args(["-H", &format!("Authorization: Bearer {}", admin.trim())]).output().unwrap();
-    let created: serde_json::Value = serde_json::from_slice(&created.stdout).unwrap();
+    curl.args(["-H", &format!("Authorization: Bearer {}", admin.trim())]);
+    let created: serde_json::Value = serde_json::from_str(&ended(curl).out).unwrap();
     created["secret"].as_str().unwrap().to_owned()
 }
 

@@ -7,7 +7,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
 use super::{INTERRUPTED, TURN, events, run_session, session, turn};
-use crate::command::{Running, capture, lives, signal_to, wait};
+use crate::command::{Running, capture, lives, read_until, signal_to, wait};
 
 #[test]
 fn a_closed_standard_output_ends_the_session_and_no_process_remains() {
@@ -20,14 +20,8 @@ fn a_closed_standard_output_ends_the_session_and_no_process_remains() {
         // Standard input stays open.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"{\"type\":\"send\",\"text\":\"one\"}\n").unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
         let last = if between_turns { "\"type\":\"done\"" } else { "\"type\":\"text\"" };
-        let mut line = String::new();
-        while !line.contains(last) {
-            line.clear();
-            assert_ne!(out.read_line(&mut line).unwrap(), 0);
-        }
-        drop(out);
+        drop(read_until(child.stdout.take().unwrap(), last));
         assert_eq!(wait(&mut child), Some(141), "{between_turns}");
         assert!(!lives(&pid), "{between_turns}");
     }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use teamster_terminal::{replaced, steady};
 
+use crate::command::ended;
 use crate::screen::Terminal;
 use crate::workspace::Workspace;
 
@@ -98,7 +99,9 @@ impl<'a> Page<'a> {
 
     /// Runs a line that is not shown.
     pub(super) fn quietly(&self, line: &str) {
-        assert!(self.line(line).stdin(Stdio::null()).output().unwrap().status.success(), "{line}");
+        let mut command = self.line(line);
+        command.stdin(Stdio::null());
+        assert_eq!(ended(command).code, Some(0), "{line}");
     }
 
     /// Shows what is on a terminal.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use teamster_channel::{Content, File, Operation, RateScope, SendError};
 use teamster_store::DeliveryState::{Failed, Pending, Sent, Unknown};
+use teamster_store::WorkStore as _;
 
 use super::service::{Reaction, Service};
 use super::{World, answer, enqueue, events, shut_down, until};
@@ -132,12 +133,13 @@ async fn a_call_without_an_answer_ends_at_its_time_limit_and_is_settled() {
 #[tokio::test]
 async fn a_panic_of_a_channel_loses_nothing_and_stops_no_other_chat() {
     let service = Service::new([Reaction::Panic]).shared();
-    let mut world = World::new(service.clone()).await;
-    world.config.channels.delivery.lease = Duration::from_millis(300);
+    let world = World::new(service.clone()).await;
     let (gateway, mut tasks) = world.start();
     answer(&gateway, "a", "one").await;
     until("the channel panics", || service.calls().len() == 1).await;
     answer(&gateway, "b", "two").await;
+    until("the other chat is served", || service.texts("b") == ["two"]).await;
+    world.store.expire_leases(gateway.worker().clone(), gateway.now()).await.unwrap();
     assert_eq!(world.settled().await, [Sent, Sent]);
     shut_down(&gateway, &mut tasks).await;
     assert_eq!((service.texts("a"), service.texts("b")), (vec!["one".to_owned()], vec!["two".to_owned()]));
@@ -145,9 +147,9 @@ async fn a_panic_of_a_channel_loses_nothing_and_stops_no_other_chat() {
 
 #[tokio::test]
 async fn a_long_call_keeps_its_lease() {
-    let service = Service { latency: Duration::from_millis(1_200), ..Service::new([]) }.shared();
+    let service = Service { latency: Duration::from_secs(4), ..Service::new([]) }.shared();
     let mut world = World::new(service.clone()).await;
-    world.config.channels.delivery.lease = Duration::from_millis(600);
+    world.config.channels.delivery.lease = Duration::from_secs(2);
     let (gateway, mut tasks) = world.start();
     let (other, mut others) = world.start();
     answer(&gateway, "a", "once").await;
@@ -275,11 +277,15 @@ async fn a_shutdown_sends_the_answers_that_are_ready() {
 async fn a_delivery_that_always_panics_is_given_up_visibly_and_frees_its_chat() {
     let service = Service::new((0..3).map(|_| Reaction::Panic)).shared();
     let mut world = World::new(service.clone()).await;
-    world.config.channels.delivery.lease = Duration::from_millis(100);
     world.config.channels.delivery.max_attempts = 3;
     let (gateway, mut tasks) = world.start();
     let accepted = answer(&gateway, "a", "broken").await;
     answer(&gateway, "a", "next").await;
+    for count in 1..=3 {
+        until("the service is called", || service.calls().len() >= count).await;
+        // Each attempt has panicked. The delivery is claimed again when its lease has expired.
+        world.store.expire_leases(gateway.worker().clone(), gateway.now()).await.unwrap();
+    }
     let states = world.settled().await;
     shut_down(&gateway, &mut tasks).await;
     assert_eq!(states[..2], [Unknown, Sent]);
