@@ -12,6 +12,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::totals::Totals;
 
+/// The number of characters of a command line in an error.
+const MAX_SHOWN: usize = 90;
+
 /// The workspace's root.
 pub(crate) fn root() -> PathBuf {
     let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -60,6 +63,17 @@ pub(crate) fn run(mut command: Command) -> Result<()> {
     announce(&command);
     let status = command.status().with_context(|| format!("cannot start `{}`", text(&command)))?;
     succeeded(&command, status)
+}
+
+/// Runs it to its end. Its output is shown if it fails.
+pub(crate) fn run_quietly(mut command: Command) -> Result<()> {
+    announce(&command);
+    let output = command.output().with_context(|| format!("cannot start `{}`", text(&command)))?;
+    if !output.status.success() {
+        io::stdout().write_all(&output.stdout)?;
+        io::stderr().write_all(&output.stderr)?;
+    }
+    succeeded(&command, output.status)
 }
 
 /// Runs a test runner to its end, shows its output as it comes, and adds what it counted to `totals`.
@@ -116,10 +130,21 @@ fn succeeded(command: &Command, status: ExitStatus) -> Result<()> {
     if status.success() {
         return Ok(());
     }
+    let command = shortened(text(command));
     match status.code() {
-        Some(code) => bail!("`{}` exited with code {code}", text(command)),
-        None => bail!("`{}` was ended by a signal", text(command)),
+        Some(code) => bail!("`{command}` exited with code {code}"),
+        None => bail!("`{command}` was ended by a signal"),
     }
+}
+
+/// Returns the first words of a long command line. The whole line was printed before the command ran.
+fn shortened(line: String) -> String {
+    if line.chars().count() <= MAX_SHOWN {
+        return line;
+    }
+    let start: String = line.chars().take(MAX_SHOWN).collect();
+    let words = start.rsplit_once(' ').map_or(start.as_str(), |(words, _)| words);
+    format!("{words} …")
 }
 
 fn copy_lines(from: impl Read, mut to: impl Write) -> io::Result<Totals> {
@@ -133,4 +158,24 @@ fn copy_lines(from: impl Read, mut to: impl Write) -> io::Result<Totals> {
         line.clear();
     }
     Ok(totals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_fails_is_an_error_with_its_code() {
+        let error = run_quietly(program("sh", &["-c", "echo warning >&2; exit 3"])).unwrap_err();
+        assert_eq!(error.to_string(), "`sh -c 'echo warning >&2; exit 3'` exited with code 3");
+        run_quietly(program("sh", &["-c", "echo warning >&2"])).unwrap();
+    }
+
+    #[test]
+    fn a_long_command_line_is_cut_after_a_word() {
+        assert_eq!(shortened("cargo fmt --all".to_owned()), "cargo fmt --all");
+        let long = shortened(format!("cargo nextest run --filterset {}", "test(a) | ".repeat(100)));
+        assert!(long.starts_with("cargo nextest run --filterset test(a) | ") && long.ends_with(" …"), "{long}");
+        assert!(long.chars().count() <= MAX_SHOWN + 2, "{long}");
+    }
 }

@@ -38,8 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Tools::find().require_node()?;
     install_clis::run()?;
-    run_command(cargo(&["build", "--quiet", "--package", "teamster-cli", "--bin", "teamster"]))?;
-    run_command(cargo(&["build", "--quiet", "--package", "xtask", "--example", "demo_provider"]))?;
+    run_command(build(args.agent.is_none()))?;
     // Ctrl-C reaches teamster too, which ends its agent. This process continues and removes the directory.
     ctrlc::set_handler(|| {}).context("cannot watch for Ctrl-C")?;
 
@@ -59,9 +58,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.agent.is_none() {
         println!("\nOne conversation over the HTTP API of a gateway, with two real CLIs; their models are scripts:\n");
-        run_command(cargo(&["run", "--quiet", "--package", "teamster-conformance", "--example", "gateway_demo"]))?;
+        run_command(program(built("examples/gateway_demo")?, &[]))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the command that builds all programs of the demo at once. Cargo shows its progress.
+fn build(with_gateway: bool) -> Command {
+    println!("Compiling. The first time takes minutes.");
+    let mut command = cargo(&["build", "--package", "teamster-cli", "--bin", "teamster"]);
+    command.args(["--package", "xtask", "--example", "demo_provider"]);
+    if with_gateway {
+        command.args(["--package", "teamster-conformance", "--example", "gateway_demo"]);
+    }
+    command
 }
 
 fn show(agent: Agent, more: &[String]) -> Result<ExitStatus> {

@@ -20,7 +20,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::command::{output, program, root, run as run_command};
+use crate::command::{output, program, root, run_quietly};
 
 struct Cli {
     package: &'static str,
@@ -122,7 +122,8 @@ fn lock() -> Result<File> {
 fn install() -> Result<()> {
     let mut npm = program("npm", &["ci", "--ignore-scripts", "--include=optional", "--no-audit", "--no-fund"]);
     npm.current_dir(conformance());
-    run_command(npm)?;
+    println!("Installing the pinned agent CLIs. This can take minutes.");
+    run_quietly(npm)?;
     let home = tempfile::tempdir().context("cannot make a private home")?;
     for cli in &CLIS {
         if let Some(script) = cli.install_script {
@@ -130,7 +131,7 @@ fn install() -> Result<()> {
             node.current_dir(conformance().join("node_modules").join(cli.package));
             isolate(&mut node, home.path());
             node.env("npm_config_offline", "true"); // rather a failure than a download that no hash is checked for
-            run_command(node)?;
+            run_quietly(node)?;
         }
     }
     Ok(())

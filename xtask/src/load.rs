@@ -15,15 +15,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    run_command(cargo(&[
-        "build",
-        "--release",
-        "--quiet",
-        "--package",
-        "teamster-testkit",
-        "--bin",
-        "teamster-fake-agent",
-    ]))?;
+    run_command(cargo(&["build", "--release", "--package", "teamster-testkit", "--bin", "teamster-fake-agent"]))?;
     let agent = release()?.join("teamster-fake-agent");
     let agent = agent.canonicalize().with_context(|| format!("{} is not there", agent.display()))?;
     let temporary = tempfile::tempdir().context("cannot create a temporary directory")?;

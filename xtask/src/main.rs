@@ -1,7 +1,7 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 //!
 //! Each command has a file. It prints each program before it runs it, stops at the first failure, and reports the
-//! failure in one line. No crate of the product depends on this one.
+//! failure in one line. `test`, `ci` and `soak tests` continue after a failure, and end with a list. No crate of the product depends on this one.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "these commands print for a person or a CI log")]
 
 mod bench;
@@ -10,6 +10,7 @@ mod demo;
 mod fuzz;
 mod install;
 mod install_clis;
+mod junit;
 mod latency;
 mod load;
 mod page;
@@ -84,8 +85,8 @@ fn main() -> ExitCode {
 
 fn run(command: &Command) -> Result<ExitCode> {
     match command {
-        Command::Test { quick } => test::run(if *quick { test::Scope::Quick } else { test::Scope::Full })?,
-        Command::Ci => test::run(test::Scope::Ci)?,
+        Command::Test { quick } => return test::run(if *quick { test::Scope::Quick } else { test::Scope::Full }),
+        Command::Ci => return test::run(test::Scope::Ci),
         Command::InstallClis => {
             tools::Tools::find().require_node()?;
             install_clis::run()?;

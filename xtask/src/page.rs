@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::command::{cargo, program, root, run as run_command, run_tests, target_directory};
+use crate::command::{cargo, program, root, run as run_command, run_quietly, run_tests, target_directory};
 use crate::totals::Totals;
 
 /// Where the built files are committed.
@@ -94,7 +94,7 @@ fn npm(args: &[&str]) -> Command {
 
 /// Installs the locked packages. Their install scripts are not run.
 fn install() -> Result<()> {
-    run_command(npm(&["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))
+    run_quietly(npm(&["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))
 }
 
 /// Builds the page elsewhere, and compares each file with the committed one.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::command::{program, root, run as run_command};
+use crate::command::{program, root, run_quietly};
 
 /// The variable that skips what needs Python.
 pub(crate) const WITHOUT_PYTHON: &str = "TEAMSTER_WITHOUT_PYTHON";
@@ -75,10 +75,10 @@ pub(crate) fn environment(name: &str) -> Result<PathBuf> {
 pub(crate) fn create(folder: &Path, pins: &Path) -> Result<()> {
     let mut venv = program("python3", &["-m", "venv", "."]);
     venv.current_dir(folder);
-    run_command(venv)?;
+    run_quietly(venv)?;
     let mut pip = program(folder.join("bin/python"), &["-m", "pip", "install", "--quiet", "--no-deps"]);
     pip.args(["--disable-pip-version-check", "-r"]).arg(pins).current_dir(folder);
-    run_command(pip)
+    run_quietly(pip)
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let python = environment(SCHEMATHESIS)?;
-    run_command(cargo(&["build", "--quiet", "--package", "teamster-cli", "--bin", "teamster"]))?;
+    run_command(cargo(&["build", "--package", "teamster-cli", "--bin", "teamster"]))?;
     let directory = tempfile::Builder::new().prefix("teamster-schemathesis-").tempdir();
     let directory = directory.context("cannot create a temporary directory")?;
     let gateway = Gateway::start(directory.path())?;

@@ -1,6 +1,9 @@
 //! `cargo xtask soak`: the long tests, which no check of a change runs.
 //!
-//! The load beside the survival suite is threads of this process, so that it ends with it, however that ends.
+//! Busy cores are threads of this process, so that they end with it, however that ends.
+
+mod all_tests;
+mod failures;
 
 use std::hint::black_box;
 use std::process::Command;
@@ -26,16 +29,18 @@ const CHAOS: &str = "messages=2000,conversations=100,kills=50,rounds=3";
 /// The number of random sequences of operations for the store.
 const CASES: &str = "10000";
 
-/// Run a long test many times in a row; stop at the first failure
+/// Run tests many times in a row
+///
+/// `tests` continues after a failure, and ends with one list of the tests that failed. The others stop at the first failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is run
     #[arg(value_enum, default_value_t = Soak::Survival)]
     name: Soak,
-    /// How often it is run [default: 50 for survival, 1 for the others]
+    /// How often it is run [default: 50 for survival, 10 for tests, 1 for the others]
     #[arg(long, value_name = "N")]
     times: Option<u32>,
-    /// Survival with the real CLIs, not only the fake agent
+    /// With the real CLIs, not only the fake agent
     #[arg(long)]
     all: bool,
 }
@@ -44,6 +49,8 @@ pub(crate) struct Args {
 enum Soak {
     /// The survival suite, while every core is kept busy
     Survival,
+    /// All ordinary tests without retries, on idle and on busy cores; with `--all` also the conformance tests
+    Tests,
     /// The gateway: 2,000 messages, 100 conversations, 50 kills, and a crash at each failpoint
     Gateway,
     /// The store: 10,000 random sequences of operations, compared with the model
@@ -52,7 +59,8 @@ enum Soak {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     match args.name {
-        Soak::Survival => on_busy_cores(args),
+        Soak::Survival => survival_on_busy_cores(args),
+        Soak::Tests => all_tests::run(args.times.unwrap_or(10), args.all),
         Soak::Gateway => rounds(args.times.unwrap_or(1), &gateway),
         Soak::Store => rounds(args.times.unwrap_or(1), &store),
     }
@@ -74,7 +82,7 @@ fn store() -> Command {
     command
 }
 
-fn on_busy_cores(args: &Args) -> Result<()> {
+fn survival_on_busy_cores(args: &Args) -> Result<()> {
     let tools = Tools::find();
     let column = if args.all {
         tools.require_node()?;
@@ -88,15 +96,28 @@ fn on_busy_cores(args: &Args) -> Result<()> {
     build.arg(if tools.nextest { "--no-run" } else { "--list" });
     crate::command::run(build)?;
 
+    with_busy_cores(|| rounds(args.times.unwrap_or(50), &|| survival(&tools, column)))
+}
+
+/// Does work while a thread keeps each core busy.
+fn with_busy_cores<T>(work: impl FnOnce() -> T) -> T {
+    /// Ends the threads, also if the work panics.
+    struct End<'a>(&'a AtomicBool);
+
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _end = End(&over);
         let cores = thread::available_parallelism().map_or(2, usize::from);
         for _ in 0..cores {
             scope.spawn(|| burn(&over));
         }
-        let rounds = rounds(args.times.unwrap_or(50), &|| survival(&tools, column));
-        over.store(true, Ordering::Relaxed);
-        rounds
+        work()
     })
 }
 

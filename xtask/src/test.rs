@@ -1,18 +1,21 @@
-//! `cargo xtask test` and `cargo xtask ci`: runs all checks in order, up to the first that fails.
+//! `cargo xtask test` and `cargo xtask ci`: runs all checks in order, and ends with one list of those that failed.
 //!
 //! The whole workspace is built with one set of features. The tests are selected from this build, so that no crate is
 //! compiled twice.
 
 mod left_out;
+mod report;
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use self::report::{CheckEnd, Report};
 use crate::bench;
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
+use crate::junit;
 use crate::page;
 use crate::python;
 use crate::size;
@@ -32,12 +35,16 @@ pub(crate) enum Scope {
 struct Check {
     name: &'static str,
     action: Action,
+    /// The check without whose success this one makes no sense.
+    needs: Option<&'static str>,
 }
 
 enum Action {
     Run(Command),
     /// A test runner, whose closing lines are counted.
     Count(Command),
+    /// A run of cargo-nextest with this profile. Its tests are read from the file that it writes.
+    Nextest(Command, &'static str),
     /// The checks of the source text.
     Tidy,
     InstallClis,
@@ -51,7 +58,11 @@ enum Action {
     Skip(&'static str),
 }
 
-pub(crate) fn run(scope: Scope) -> Result<()> {
+/// Runs all checks, and prints the list.
+///
+/// # Errors
+/// A tool is missing, so that nothing was run.
+pub(crate) fn run(scope: Scope) -> Result<ExitCode> {
     let tools = Tools::find();
     match scope {
         Scope::Quick => tools.require_rust()?,
@@ -68,31 +79,57 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
     let checks = checks(scope, &tools);
     let count = checks.len();
     let mut totals = Totals::default();
-    for (index, Check { name, action }) in checks.into_iter().enumerate() {
+    let mut report = Report::default();
+    for (index, Check { name, action, needs }) in checks.into_iter().enumerate() {
         println!("\n== {}/{count} {name}", index + 1);
-        match action {
-            Action::Run(command) => run_command(command),
-            Action::Count(command) => run_tests(command, &mut totals),
-            Action::Tidy => tidy::check_against_baseline(),
-            Action::InstallClis => install_clis::run(),
-            Action::InstallPython => python::install_for_tests(),
-            Action::Page => page::check(&mut totals),
-            Action::Instructions => bench::check_counts(),
-            Action::Size => size::run(),
-            Action::Skip(why) => {
-                println!("{why}");
-                Ok(())
-            }
+        let end = match needs {
+            Some(needs) if report.has_failed(needs) => CheckEnd::NotRun { needs },
+            _ => perform(action, &mut totals, &mut report),
+        };
+        if matches!(end, CheckEnd::Failed(_) | CheckEnd::NotRun { .. }) {
+            println!("{name}: {end}");
         }
-        .with_context(|| format!("{name} failed"))?;
+        report.add(name, end);
     }
-    println!("\nAll checks passed in {} s.", started.elapsed().as_secs());
+    println!("\n{}", report.text(started.elapsed()));
     println!("{totals}"); // alone on the last line: CI systems read the number of tests here
-    Ok(())
+    Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn perform(action: Action, totals: &mut Totals, report: &mut Report) -> CheckEnd {
+    let result = match action {
+        Action::Run(command) => run_command(command),
+        Action::Count(command) => run_tests(command, totals),
+        Action::Nextest(command, profile) => run_nextest(command, profile, totals, report),
+        Action::Tidy => tidy::check_against_baseline(),
+        Action::InstallClis => install_clis::run(),
+        Action::InstallPython => python::install_for_tests(),
+        Action::Page => page::check(totals),
+        Action::Instructions => bench::check_counts(),
+        Action::Size => size::run(),
+        Action::Skip(why) => {
+            println!("{why}");
+            return CheckEnd::Skipped;
+        }
+    };
+    result.map_or_else(|error| CheckEnd::Failed(format!("{error:#}")), |()| CheckEnd::Passed)
+}
+
+fn run_nextest(command: Command, profile: &str, totals: &mut Totals, report: &mut Report) -> Result<()> {
+    let file = junit::path(profile)?;
+    junit::forget(&file)?;
+    let ended = run_tests(command, totals);
+    // A build that fails writes no file.
+    match junit::read(&file) {
+        Ok(records) => report.add_tests(records),
+        Err(error) if ended.is_ok() => return Err(error),
+        Err(_) => {}
+    }
+    ended
 }
 
 fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
-    let check = |name, action| Check { name, action };
+    let check = |name, action| Check { name, action, needs: None };
     let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--"]);
     clippy.args(["-D", "warnings"]);
     let mut docs = cargo(&["doc", "--workspace", "--lib", "--no-deps", "--all-features"]);
@@ -102,7 +139,7 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         check("format", Action::Run(cargo(&["fmt", "--all", "--check"]))),
         check("source text", Action::Tidy),
         check("lints", Action::Run(clippy)),
-        check("tests", Action::Count(tests(scope, tools, Part::Ordinary))),
+        check("tests", tests(scope, tools, Part::Ordinary)),
     ];
     if scope == Scope::Quick {
         return checks;
@@ -116,10 +153,11 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         checks.push(check("survival", Action::Count(survival(tools, Column::Fake))));
     }
     checks.push(check("web page", web_page(scope)));
-    checks.push(check("agent CLIs", Action::InstallClis));
+    checks.push(check(AGENT_CLIS, Action::InstallClis));
     let left_out = Action::Skip("skipped, with the tests that need it: TEAMSTER_WITHOUT_PYTHON is set");
     checks.push(check("Python clients", if python::is_left_out() { left_out } else { Action::InstallPython }));
-    checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
+    let conformance = tests(scope, tools, Part::Conformance);
+    checks.push(Check { name: "conformance", action: conformance, needs: Some(AGENT_CLIS) });
     // A release build takes minutes, and the counts depend on the compiler. Both are for the machine of a developer.
     if scope == Scope::Full {
         let instructions = if tools.valgrind {
@@ -173,28 +211,33 @@ pub(crate) enum Column {
     Every,
 }
 
+/// The check that installs the agent CLIs.
+const AGENT_CLIS: &str = "agent CLIs";
+
+/// The profile of `cargo xtask soak tests` in `.config/nextest.toml`.
+pub(crate) const SOAK_PROFILE: &str = "soak";
+
 /// The part of the survival suite that needs no Node.
 const FAKE_SURVIVAL: &str = "binary(survival) & test(/^(fake|table)::/)";
 
-fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
+/// Returns the run of the tests without cargo-nextest.
+fn cargo_test(part: Part) -> Command {
+    let mut command = cargo(&["test", "--no-fail-fast", "--all-features"]);
+    match part {
+        Part::Ordinary => {
+            command.args(["--workspace", "--exclude", "teamster-conformance", "--lib", "--bins", "--tests"]);
+        }
+        Part::Conformance => {
+            command.args(["--package", "teamster-conformance", "--"]);
+            command.args(["--test-threads=2", "--skip", "fake::", "--skip", "table::"]);
+        }
+    }
+    command
+}
+
+fn tests(scope: Scope, tools: &Tools, part: Part) -> Action {
     if !tools.nextest {
-        return match part {
-            Part::Ordinary => cargo(&[
-                "test",
-                "--workspace",
-                "--exclude",
-                "teamster-conformance",
-                "--all-features",
-                "--lib",
-                "--bins",
-                "--tests",
-            ]),
-            Part::Conformance => {
-                let mut command = cargo(&["test", "--package", "teamster-conformance", "--all-features", "--"]);
-                command.args(["--test-threads=2", "--skip", "fake::", "--skip", "table::"]);
-                command
-            }
-        };
+        return Action::Count(cargo_test(part));
     }
     let filter = match part {
         Part::Ordinary if scope == Scope::Quick => {
@@ -214,10 +257,26 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
         }
         Part::Conformance => format!("package(teamster-conformance) & not ({FAKE_SURVIVAL})"),
     };
-    let mut command = cargo(&["nextest", "run", "--workspace", "--all-features", "--filterset", &filter]);
-    if scope == Scope::Ci {
-        command.args(["--profile", "ci"]);
-    } else if page::missing().is_some() {
+    let profile = if scope == Scope::Ci { "ci" } else { "default" };
+    let mut command = nextest(profile, &filter);
+    if scope != Scope::Ci && page::missing().is_some() {
+        command.env(page::WITHOUT_BROWSER, "1");
+    }
+    Action::Nextest(command, profile)
+}
+
+/// Returns a run of cargo-nextest that does not stop at a failure.
+fn nextest(profile: &str, filter: &str) -> Command {
+    let mut command = cargo(&["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]);
+    command.args(["--profile", profile, "--filterset", filter]);
+    command
+}
+
+/// Returns the command that runs each ordinary test once, or also each conformance test.
+pub(crate) fn every_test(with_conformance: bool) -> Command {
+    let ordinary = format!("not package(teamster-conformance) | ({FAKE_SURVIVAL})");
+    let mut command = nextest(SOAK_PROFILE, if with_conformance { "all()" } else { &ordinary });
+    if page::missing().is_some() {
         command.env(page::WITHOUT_BROWSER, "1");
     }
     command
