@@ -1,27 +1,21 @@
 //! `cargo xtask soak`: the long tests, which no check of a change runs.
-//!
-//! Busy cores are threads of this process, so that they end with it, however that ends.
 
 mod all_tests;
+mod busy_cores;
 mod failures;
 
-use std::hint::black_box;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
+use self::busy_cores::with_busy_cores;
 use crate::command::{cargo, run_tests};
 use crate::install_clis;
 use crate::test::{Column, survival};
 use crate::tools::Tools;
 use crate::totals::Totals;
-
-/// The number of operations between two checks for the end.
-const TURNS: u64 = 1_000_000;
 
 /// The size of the gateway's chaos test.
 const CHAOS: &str = "messages=2000,conversations=100,kills=50,rounds=3";
@@ -99,28 +93,6 @@ fn survival_on_busy_cores(args: &Args) -> Result<()> {
     with_busy_cores(|| rounds(args.times.unwrap_or(50), &|| survival(&tools, column)))
 }
 
-/// Does work while a thread keeps each core busy.
-fn with_busy_cores<T>(work: impl FnOnce() -> T) -> T {
-    /// Ends the threads, also if the work panics.
-    struct End<'a>(&'a AtomicBool);
-
-    impl Drop for End<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let _end = End(&over);
-        let cores = thread::available_parallelism().map_or(2, usize::from);
-        for _ in 0..cores {
-            scope.spawn(|| burn(&over));
-        }
-        work()
-    })
-}
-
 fn rounds(times: u32, command: &dyn Fn() -> Command) -> Result<()> {
     let mut totals = Totals::default();
     for round in 1..=times {
@@ -131,11 +103,4 @@ fn rounds(times: u32, command: &dyn Fn() -> Command) -> Result<()> {
     }
     println!("\nAll {times} rounds passed: {totals}");
     Ok(())
-}
-
-/// Keeps a core busy.
-fn burn(over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
-        black_box((0..TURNS).fold(0_u64, |sum, turn| sum.wrapping_mul(31).wrapping_add(turn)));
-    }
 }

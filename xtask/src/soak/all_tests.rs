@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::busy_cores::with_busy_cores;
 use super::failures::{Cores, Failures, Round};
-use super::with_busy_cores;
 use crate::command::{run as run_command, run_tests};
 use crate::install_clis;
 use crate::junit;

@@ -3,6 +3,7 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
@@ -89,8 +90,10 @@ struct CrashedRun {
 }
 
 fn crashed_run() -> CrashedRun {
+    // `cargo test` runs several of these tests in one process.
+    static LAST: AtomicU32 = AtomicU32::new(0);
     let home = tempfile::tempdir().unwrap();
-    let mark = format!("TEAMSTER_TREE_doctor_{}", std::process::id());
+    let mark = format!("TEAMSTER_TREE_doctor_{}_{}", std::process::id(), LAST.fetch_add(1, Ordering::Relaxed));
     let run = home.path().join("ledger/runs/abcdefghijklmnop");
     DirBuilder::new().recursive(true).mode(0o700).create(&run).unwrap();
     let entry = json!({
