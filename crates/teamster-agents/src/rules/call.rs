@@ -159,6 +159,20 @@ impl<'a> Subject<'a> {
         subject.flatten().filter(|_| certain)
     }
 
+    /// Returns the first field because of which a call has no certain subject.
+    pub(super) fn obstacle(call: &ToolCall<'a>, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<&'a str> {
+        let fields = call.input.as_object()?;
+        let fields = fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.as_str(), value));
+        let is_command = fields.clone().any(|(name, _)| COMMANDS.contains(&name));
+        let notes = NOTES.iter().find(|(tools, _)| tools.contains(&call.tool)).map_or(&[][..], |(_, notes)| notes);
+        let mut fields = fields.filter(|(name, value)| match *name {
+            name if COMMANDS.contains(&name) => false,
+            name if is_command => !is_harmless(name, value, cwd, files),
+            name => name != "url" && !PATHS.contains(&name) && !notes.contains(&name),
+        });
+        fields.next().map(|(name, _)| name)
+    }
+
     fn command(value: &'a Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::Command(text)),

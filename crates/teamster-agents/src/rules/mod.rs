@@ -8,6 +8,7 @@
 //! call, and has priority. If neither is certain, the caller must answer.
 
 mod call;
+mod no_rule;
 mod path;
 mod path_rule;
 mod pattern;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use self::call::Subject;
 pub use self::call::ToolCall;
+pub use self::no_rule::NoRule;
 pub use self::path::{PathResolver, TextOnly};
 use self::rule::Rule;
 use self::shell::{Match, plain};

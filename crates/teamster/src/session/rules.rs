@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use teamster_agents::rules::{ToolCall, ToolRules};
+use teamster_agents::rules::{NoRule, ToolCall, ToolRules};
 use teamster_types::event::PermissionRequest;
 use teamster_types::request::PermissionMode;
 
@@ -26,18 +26,21 @@ impl SessionRules {
 }
 
 impl Session {
-    /// Suggests a narrow rule that allows the call of a request and similar calls, for [`allow_rule`](Self::allow_rule). It
-    /// covers one subcommand of a known program, or exactly this command, file, host or tool of an MCP server. Returns `None`
-    /// if only this call can be allowed.
+    /// Suggests narrow rules that allow the call of a request and similar calls, for [`allow_rule`](Self::allow_rule): one for
+    /// each command that it runs. A rule covers one subcommand of a known program, or exactly this command, file, host or tool
+    /// of an MCP server.
     ///
     /// It may read the disk, to resolve the paths of the call.
-    pub fn suggest_rule(&self, request: &PermissionRequest) -> Option<String> {
-        let input = request.input.to_value().ok()?;
+    ///
+    /// # Errors
+    /// Returns why only this call can be allowed.
+    pub fn suggest_rules(&self, request: &PermissionRequest) -> Result<Vec<String>, NoRule> {
+        let input = request.input.to_value().map_err(|_| NoRule::Undescribed)?;
         let call = ToolCall::new(&request.tool_name, &input).of_server(request.server.as_deref());
         let rules = &self.rules.request;
         // A call that a deny rule may cover is decided by a person each time.
         if rules.verdict(PermissionMode::Ask, &call, &DiskPathResolver).is_some() {
-            return None;
+            return Err(NoRule::Denied);
         }
         rules.suggest(&call, &DiskPathResolver)
     }

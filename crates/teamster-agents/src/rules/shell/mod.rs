@@ -1,11 +1,14 @@
 //! Finds the programs that a shell command runs.
 //!
-//! Two modules read the same syntax tree. [`plain`] is for allow rules. It accepts only commands whose meaning does not depend on
-//! the shell, the environment or the file system. [`possible`] is for deny rules. It finds every program that may be run.
+//! Three modules read the same syntax tree. [`plain`] is for allow rules. It accepts only commands whose meaning does not depend
+//! on the shell, the environment or the file system. [`obstacle`] finds the reason why a command is not accepted. [`possible`] is for deny
+//! rules. It finds every program that may be run.
 
 mod names;
+pub(super) mod obstacle;
 pub(super) mod plain;
 pub(super) mod possible;
+pub(super) mod program_input;
 mod tree;
 mod words;
 

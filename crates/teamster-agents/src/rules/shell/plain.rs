@@ -122,6 +122,19 @@ fn evaluates(program: &str, arguments: &[Argument]) -> bool {
     may_evaluate(program) && arguments.iter().any(|argument| argument.text.contains(['$', '`']))
 }
 
+/// Returns the text of a word, if it is fixed.
+pub(super) fn fixed_text(node: &Node) -> Option<String> {
+    fixed(node).map(|word| word.text)
+}
+
+/// Returns the script of a shell command (`bash -c '...'`).
+pub(super) fn script_in(words: &[String]) -> Option<String> {
+    match words {
+        [shell, flag, script] if is_shell(shell) && is_script_flag(flag) => Some(script.clone()),
+        _ => None,
+    }
+}
+
 /// Returns a word. A wildcard for file names is accepted, because it does not change the program.
 fn fixed(node: &Node) -> Option<Argument> {
     let NodeKind::Word { value, parts, .. } = &node.kind else { return None };
@@ -158,7 +171,7 @@ fn is_in_quotes(source: &str, wanted: char) -> bool {
 }
 
 /// Whether a redirection writes no file and reads only from `/dev/null` or an open output.
-fn is_harmless(redirect: &Node) -> bool {
+pub(super) fn is_harmless(redirect: &Node) -> bool {
     let NodeKind::Redirect { op, target, varfd: None, .. } = &redirect.kind else { return false };
     let NodeKind::Word { value, .. } = &target.kind else { return false };
     match op.as_str() {
