@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
 use super::error::{Invalid, suggestion};
+use crate::vendor;
 
 /// The keys of an agent.
 const KEYS: [&str; 4] = ["args", "command", "env", "protocol"];
@@ -69,6 +70,9 @@ fn agent(name: &Spanned<Cow<'_, str>>, entry: Entry, registry: &Registry) -> Res
     }
     if registry.get(named).is_ok() {
         return invalid_name(format!("the agent {named:?} is built in: use a different name"));
+    }
+    if vendor::is_auto(named) {
+        return invalid_name(format!("{named:?} selects an installed agent: use a different name"));
     }
     let program = Path::new(command.get_ref());
     if command.get_ref().is_empty() || program.components().count() > 1 && program.is_relative() {
@@ -155,7 +159,7 @@ mod tests {
         .into_iter()
         .map(error_in)
         .chain(
-            ["X", "claude", "acp", "\"\"", "1a", "\"a b\""]
+            ["X", "claude", "acp", "auto", "\"\"", "1a", "\"a b\""]
                 .map(|name| error_in(&format!("\n[agents.{name}]\n{entry}"))),
         )
         .chain([error_in(&format!("[agents.x]\n{entry}[agents.x]\n{entry}"))])

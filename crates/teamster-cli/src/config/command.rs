@@ -8,11 +8,10 @@ use std::process::Command;
 
 use clap::ValueHint;
 use serde_json::{Map, Value};
-use teamster::Runtime;
 
 use super::error::{ConfigError, is_absent};
 use super::user::{read_user_file, user_file};
-use super::{file, project, show, template, trust};
+use super::{file, project, set_command, show, template, trust};
 use crate::exit;
 use crate::plan::{Inputs as _, SystemInputs};
 use crate::printable::{Printable, printable};
@@ -46,7 +45,7 @@ enum Action {
         #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         cwd: Option<PathBuf>,
 
-        /// Print the settings without a value too
+        /// Print the settings without a value, and all values of the gateway too
         #[arg(long)]
         all: bool,
 
@@ -56,6 +55,25 @@ enum Action {
     },
     /// Write a configuration file with every setting as a comment
     Init,
+    /// Set a value in the configuration file
+    ///
+    /// The file is created if it is missing. Its comments stay, and a value that is not valid is not written.
+    #[command(after_help = SET_EXAMPLES)]
+    Set {
+        /// A setting, or the path of a key: profiles.NAME.KEY, serve.KEY, agents.NAME.KEY
+        #[arg(value_name = "KEY")]
+        key: String,
+
+        /// The value; several for a list
+        #[arg(value_name = "VALUE", required = true, num_args = 1.., allow_hyphen_values = true)]
+        values: Vec<String>,
+    },
+    /// Remove a value from the configuration file
+    Unset {
+        /// The key, as for set
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
     /// Print the path of the configuration file
     Path,
     /// Open the configuration file in $VISUAL or $EDITOR, then check it
@@ -79,6 +97,14 @@ enum Action {
     },
 }
 
+const SET_EXAMPLES: &str = "\
+Examples:
+  teamster config set model claude-opus-4-8
+  teamster config set usage_journal ~/.local/state/teamster/usage.ndjson
+  teamster config set allow_tool 'Bash(npm test)' 'Bash(git diff:*)'
+  teamster config set profiles.review.permission read-only
+  teamster config set serve.listen 127.0.0.1:4780";
+
 /// Runs the command and returns its exit code. `definition` is that of all commands.
 pub(crate) fn main(args: ConfigArgs, definition: &clap::Command) -> u8 {
     let settings = settings(definition);
@@ -90,6 +116,10 @@ pub(crate) fn main(args: ConfigArgs, definition: &clap::Command) -> u8 {
             show_values(definition, &given, all, json)
         }
         Action::Init => with_file(named.as_deref(), |path| init(path, &settings)),
+        Action::Set { key, values } => {
+            with_file(named.as_deref(), |path| set_command::set(path, &key, &values, &settings))
+        }
+        Action::Unset { key } => with_file(named.as_deref(), |path| set_command::unset(path, &key, &settings)),
         Action::Path => with_file(named.as_deref(), |path| print(&printable!("{}", path))),
         Action::Edit => with_file(named.as_deref(), |path| edit(path, &settings)),
         Action::Trust { list: true, .. } => list_trusted(),
@@ -131,7 +161,7 @@ fn show_values(definition: &clap::Command, given: &Given, all: bool, json: bool)
     let settings = settings(definition);
     let mut resolution = resolve(&settings, &conflicts(definition, "run"), given, &mut SystemInputs);
     if !resolution.values.contains_key("agent") && !resolution.values.contains_key("cli_path") {
-        let values = vec![vendor::default_agent(&Runtime::new()).to_owned()];
+        let values = vec![vendor::default_agent().to_owned()];
         let agent = Assignment { id: "agent".to_owned(), values, origin: Origin::Machine };
         resolution.values.insert(agent.id.clone(), agent);
     }
@@ -144,7 +174,7 @@ fn show_values(definition: &clap::Command, given: &Given, all: bool, json: bool)
             .and_then(|text| write_document(&text, &mut stdout))
     } else {
         show::write(&mut stdout, &settings, &resolution, all)
-            .and_then(|()| write_gateway(&mut stdout, definition, given, &mut resolution.problems))
+            .and_then(|()| write_gateway(&mut stdout, definition, given, all, &mut resolution.problems))
     };
     match written {
         Ok(()) => report(&resolution.problems),
@@ -160,8 +190,7 @@ fn gateway(
     problems: &mut Vec<ConfigError>,
 ) -> crate::serve::values::ServeValues {
     let args = crate::serve::ServeArgs { config: given.config.clone(), ..Default::default() };
-    let default_agent = || vendor::default_agent(&Runtime::new());
-    let (values, found) = crate::serve::inspect(&args, definition, default_agent);
+    let (values, found) = crate::serve::inspect(&args, definition, vendor::default_agent);
     let known: Vec<String> = problems.iter().map(ToString::to_string).collect();
     problems.extend(found.into_iter().filter(|found| !known.contains(&found.to_string())));
     values
@@ -172,9 +201,10 @@ fn write_gateway(
     out: &mut impl io::Write,
     definition: &clap::Command,
     given: &Given,
+    all: bool,
     problems: &mut Vec<ConfigError>,
 ) -> io::Result<()> {
-    super::show_serve::write(out, &gateway(definition, given, problems))
+    super::show_serve::write(out, &gateway(definition, given, problems), all)
 }
 
 #[cfg(not(feature = "serve"))]
@@ -183,6 +213,7 @@ fn write_gateway(
     _out: &mut impl io::Write,
     _definition: &clap::Command,
     _given: &Given,
+    _all: bool,
     _problems: &mut Vec<ConfigError>,
 ) -> io::Result<()> {
     Ok(())

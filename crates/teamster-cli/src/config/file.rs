@@ -8,8 +8,8 @@ use teamster::agent::acp::Acp;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::agents;
 use super::error::{ConfigError, Invalid, suggestion};
+use super::{agents, projects, syntax};
 use crate::plan::Inputs;
 use crate::settings::{Assignment, Kind, Origin, Scope, Setting, check, permits};
 
@@ -27,6 +27,8 @@ pub(crate) struct ConfigFile {
     pub(crate) defaults: Vec<Assignment>,
     pub(crate) profiles: BTreeMap<String, Vec<Assignment>>,
     pub(crate) agents: Vec<Acp>,
+    /// The rules that were saved in chats, by directory and agent.
+    pub(crate) projects: projects::SavedRules,
     /// The table `serve`.
     #[cfg(feature = "serve")]
     pub(crate) serve: super::serve::ServeSection,
@@ -38,7 +40,7 @@ pub(crate) struct ConfigFile {
 type Table<'i> = DeTable<'i>;
 
 /// The keys at the top of the user's file.
-const TABLES: [&str; 4] = ["agents", "defaults", "profiles", "serve"];
+pub(super) const TABLES: [&str; 5] = ["agents", "defaults", "profiles", "projects", "serve"];
 
 struct Reader<'a> {
     path: &'a Path,
@@ -82,8 +84,8 @@ impl<'a> Reader<'a> {
         let (document, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
             let span = error.span().unwrap_or_default();
-            let problem = syntax_problem(self.text, span.clone(), error.message());
-            self.problems.push(Invalid { at: span.start, problem });
+            let problem = syntax::problem(self.text, span.clone(), error.message());
+            self.problems.extend(problem.map(|problem| Invalid { at: span.start, problem }));
         }
         let mut file = ConfigFile::default();
         for (key, value) in document.into_inner() {
@@ -93,6 +95,7 @@ impl<'a> Reader<'a> {
                 ("defaults", _) => file.defaults = self.settings_of(value, "defaults", None),
                 ("profiles", Owner::User) => file.profiles = self.profiles(value),
                 ("agents", Owner::User) => file.agents = self.agents(value),
+                ("projects", Owner::User) => file.projects = projects::read(value, &mut self.problems),
                 #[cfg(feature = "serve")]
                 ("serve", Owner::User) if self.settings.is_some() => {
                     let home = self.home.clone();
@@ -100,7 +103,7 @@ impl<'a> Reader<'a> {
                 }
                 // A command without the gateway does not use it.
                 ("serve", Owner::User) => {}
-                (_, owner) => self.unknown_table(&key, owner),
+                (_, owner) => self.unknown_table(&key, value.get_ref(), owner),
             }
         }
         file
@@ -114,12 +117,22 @@ impl<'a> Reader<'a> {
         self.problems.push(Invalid { at, problem: problem.into() });
     }
 
-    fn unknown_table(&mut self, key: &Spanned<std::borrow::Cow<'_, str>>, owner: Owner) {
+    fn unknown_table(&mut self, key: &Spanned<std::borrow::Cow<'_, str>>, value: &DeValue<'_>, owner: Owner) {
         let name = key.get_ref();
+        let inner = match value {
+            DeValue::Table(table) => table.iter().find(|(_, value)| matches!(value.get_ref(), DeValue::Table(_))),
+            _ => None,
+        };
+        let plural = format!("{name}s");
         let problem = match owner {
             Owner::Project if TABLES.contains(&name.as_ref()) => {
                 format!("a project's file cannot have the table {name}: only defaults")
             }
+            // `[profile.review]`
+            Owner::User if TABLES.contains(&plural.as_str()) && matches!(value, DeValue::Table(_)) => match inner {
+                Some((inner, _)) => format!("unknown table [{name}.{0}]: write [{plural}.{0}]", inner.get_ref()),
+                None => format!("unknown table [{name}]: write [{plural}.NAME]"),
+            },
             _ if self.settings().iter().any(|setting| setting.key == name.as_ref()) => {
                 format!("the setting {name} must be in the table [defaults] or [profiles.NAME]")
             }
@@ -223,8 +236,10 @@ impl<'a> Reader<'a> {
         match value {
             DeValue::String(text) if setting.takes_path(text) => Ok(self.absolute(text)),
             DeValue::String(text) => Ok(text.as_ref().to_owned()),
-            DeValue::Integer(number) => Ok(number.to_string()),
-            DeValue::Float(number) => Ok(number.as_str().to_owned()),
+            DeValue::Integer(number) if setting.takes_number() => Ok(number.to_string()),
+            DeValue::Float(number) if setting.takes_number() => Ok(number.as_str().to_owned()),
+            DeValue::Integer(number) => Err(format!("a text is needed: {} = \"{number}\"", setting.key)),
+            DeValue::Float(number) => Err(format!("a text is needed: {} = \"{}\"", setting.key, number.as_str())),
             table @ DeValue::Table(_) if setting.takes_json() => Ok(json(table).to_string()),
             _ => Err("a text is needed".to_owned()),
         }
@@ -236,25 +251,6 @@ impl<'a> Reader<'a> {
             _ => self.path.parent().unwrap_or(Path::new("/")).join(path),
         };
         joined.to_string_lossy().into_owned()
-    }
-}
-
-/// Returns what is wrong with the syntax, with the key or the text that causes it.
-fn syntax_problem(text: &str, span: std::ops::Range<usize>, message: &str) -> String {
-    let message = message.split('\n').collect::<Vec<_>>().join("; ");
-    if message == "duplicate key" {
-        let key = text.get(span).unwrap_or_default().trim();
-        return format!("the key {key:?} is set twice: remove one of them");
-    }
-    let start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-    let line = line.split('#').next().unwrap_or_default();
-    match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
-        // A text starts with a quote. Numbers and dates are cut off where they end to be one.
-        Some((key, value)) if value.starts_with(|c: char| c.is_alphanumeric() || "/~.".contains(c)) => {
-            format!("{message}; a text needs quotes: {key} = {value:?}")
-        }
-        _ => message,
     }
 }
 

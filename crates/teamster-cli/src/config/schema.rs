@@ -34,6 +34,11 @@ fn document(settings: &[Setting]) -> Value {
             "defaults": table(false),
             "profiles": { "type": "object", "additionalProperties": table(true) },
             "agents": { "type": "object", "additionalProperties": agent() },
+            "projects": {
+                "description": "The rules that were saved in chats, by directory and agent",
+                "type": "object",
+                "additionalProperties": { "type": "object", "additionalProperties": saved_rules() },
+            },
             "serve": serve,
         },
         "$defs": definitions,
@@ -55,10 +60,18 @@ fn agent() -> Value {
     })
 }
 
+fn saved_rules() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "allow_tool": { "type": "array", "items": { "type": "string" } } },
+        "additionalProperties": false,
+    })
+}
+
 fn property(setting: &Setting) -> Value {
     let names: Vec<_> = setting.arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     let mut one = vec![if names.is_empty() || setting.id == "agent" {
-        json!({ "type": ["string", "number"] })
+        if setting.takes_number() { json!({ "type": ["string", "number"] }) } else { json!({ "type": "string" }) }
     } else {
         json!({ "enum": names })
     }];

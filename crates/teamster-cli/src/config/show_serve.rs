@@ -19,11 +19,19 @@ use crate::settings::Origin;
 const KEY_COLUMNS: usize = 34;
 const VALUE_COLUMNS: usize = 24;
 
-/// Writes each value with its origin.
-pub(super) fn write(out: &mut impl Write, values: &ServeValues) -> io::Result<()> {
+/// The keys that are shown also with their built-in values: where the gateway listens, and what it works on.
+const ALWAYS_SHOWN: [&str; 3] = ["agent", "listen", "permission"];
+
+/// Writes each value with its origin. Without `all`, most built-in values are only counted.
+pub(super) fn write(out: &mut impl Write, values: &ServeValues, all: bool) -> io::Result<()> {
     let mut rows: BTreeMap<&str, (Printable, Printable)> = BTreeMap::new();
+    let mut hidden = 0_usize;
     for (key, (value, source)) in &values.values {
-        rows.insert(key, (text(value), source.text()));
+        if all || *source != Source::BuiltIn || ALWAYS_SHOWN.contains(&key.as_str()) {
+            rows.insert(key, (text(value), source.text()));
+        } else {
+            hidden += 1;
+        }
     }
     for (key, path) in defaults(values) {
         let value = path.map_or_else(|| "the directory of the start".into(), |path| home_relative(&path));
@@ -33,6 +41,10 @@ pub(super) fn write(out: &mut impl Write, values: &ServeValues) -> io::Result<()
         row(key, value, origin).write_line(out)?;
     }
     for (list, count) in lists(values) {
+        if count == 0 && !all {
+            hidden += 1;
+            continue;
+        }
         if count == 0 {
             row(list, &"none".into(), &"built-in".into()).write_line(out)?;
             continue;
@@ -40,6 +52,9 @@ pub(super) fn write(out: &mut impl Write, values: &ServeValues) -> io::Result<()
         let line = values.section.line(list).unwrap_or(1);
         let origin = Origin::File { file: values.section.file.clone(), line, profile: None };
         row(list, &printable!("{} in the file", count), &origin.text()).write_line(out)?;
+    }
+    if hidden > 0 {
+        printable!("serve: {} more keys have their built-in values (--all prints them)", hidden).write_line(out)?;
     }
     Ok(())
 }

@@ -179,6 +179,11 @@ impl Setting {
         self.value_name() == "DURATION"
     }
 
+    /// Whether a file may have a number as the value. A duration is one with a unit, which its own error names.
+    pub(crate) fn takes_number(&self) -> bool {
+        self.takes_duration() || self.takes_pairs() || matches!(self.value_name(), "N" | "USD")
+    }
+
     /// Returns the name of the value in `--help`.
     pub(crate) fn value_name(&self) -> &str {
         self.arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str())

@@ -40,7 +40,7 @@ pub(crate) struct UsageArgs {
 
     /// Print as: text (default) or json
     // The id differs from that of the setting `output`, which has other values.
-    #[arg(id = "usage_output", long = "output", value_name = "FORMAT")]
+    #[arg(id = "usage_output", short = 'o', long = "output", value_name = "FORMAT")]
     #[arg(default_value = "text", hide_default_value = true, hide_possible_values = true)]
     output: Format,
 
@@ -136,20 +136,25 @@ fn print(args: &UsageArgs, since: Option<Timestamp>, totals: &Totals, skipped: S
     Ok(())
 }
 
+/// Where the journal usually is.
+const JOURNAL: &str = "~/.local/state/teamster/usage.ndjson";
+
 /// Prints how to turn the journal on.
 fn explain(args: &UsageArgs) -> u8 {
     if args.output == Format::Json {
-        let hint = "set usage_journal in the configuration file, or TEAMSTER_USAGE_JOURNAL";
-        return report_usage_error(&"the usage journal is off".into(), Some(hint.into()));
+        let hint = printable!("teamster config set usage_journal '{}', or set TEAMSTER_USAGE_JOURNAL", JOURNAL);
+        return report_usage_error(&"the usage journal is off".into(), Some(hint));
     }
     let file = config::user_file(args.config.as_deref(), &SystemInputs);
     let file = file.map_or("~/.config/teamster/config.toml".into(), |file| printable!("{}", &file));
+    let option =
+        args.config.as_deref().map(|path| printable!(" --config {}", Printable::shell_word(&path.to_string_lossy())));
     let lines: [Printable; 9] = [
         "The usage journal is off, so there is nothing to sum.".into(),
         Printable::default(),
-        printable!("To turn it on, add this to {}:", file),
-        "  [defaults]".into(),
-        "  usage_journal = \"~/.local/state/teamster/usage.ndjson\"".into(),
+        printable!("To turn it on in {}:", file),
+        Printable::default(),
+        printable!("  teamster config set usage_journal '{}'{}", JOURNAL, option.unwrap_or_default()),
         Printable::default(),
         "Or set TEAMSTER_USAGE_JOURNAL=FILE. From then on run, chat and session append".into(),
         "one line for each run or turn: time, agent, model, directory, tokens, cost,".into(),

@@ -58,8 +58,13 @@ fn show_prints_where_the_gateway_keeps_its_data_and_works_even_by_default() {
     assert_eq!(line("serve.data_dir"), "serve.data_dir ~/.local/share/teamster built-in");
     assert_eq!(line("serve.store"), "serve.store ~/.local/share/teamster/gateway.db built-in");
     assert!(line("serve.directory").contains("the directory of the start"), "{}", shown.out);
-    for list in ["rules", "hooks", "webhooks"] {
-        assert_eq!(line(&format!("serve.{list}")), format!("serve.{list} none built-in"));
+    assert_eq!(line("serve.delivery.first_delay"), "");
+    assert!(shown.out.contains("more keys have their built-in values (--all prints them)"), "{}", shown.out);
+    let shown = config_ended(home.path(), &["show", "--all"]);
+    for value in ["rules none", "hooks none", "webhooks none", "delivery.first_delay 1s", "timing.batch 25ms"] {
+        let line = format!("serve.{value} built-in");
+        let is_line = |found: &str| found.split_whitespace().eq(line.split(' '));
+        assert!(shown.out.lines().any(is_line), "{line}: {}", shown.out);
     }
 }
 
