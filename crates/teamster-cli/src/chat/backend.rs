@@ -5,7 +5,7 @@ use teamster::request::Answer;
 
 use super::command::{Command, Line};
 use super::page::Page;
-use super::request::{Always, Prompt};
+use super::request::{Always, Lasting, Prompt};
 use super::state::{Chat, End};
 use crate::printable::Printable;
 use crate::signals::Signals;
@@ -94,8 +94,11 @@ pub(super) trait Backend: Sized {
     /// Returns what "always" allows for a request; `None` if only this call can be allowed.
     fn always(&self, request: &PermissionRequest) -> Option<Always>;
 
+    /// Whether what is allowed can be saved for later chats of the directory.
+    fn can_save(&self) -> bool;
+
     /// Allows a call and later ones like it. Returns the answer for the agent.
-    fn allow_always(chat: &mut Chat<'_, Self>, prompt: &Prompt<'_>) -> Answer;
+    fn allow_always(chat: &mut Chat<'_, Self>, prompt: &Prompt<'_>, lasting: Lasting) -> Answer;
 
     async fn answer(chat: &mut Chat<'_, Self>, request: &RequestId, answer: Answer);
 

@@ -51,6 +51,7 @@ use crate::exit;
 use crate::input::Keys;
 use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
+use crate::preflight;
 use crate::printable::{Printable, printable};
 use crate::render::write_error;
 use crate::runtime::{self, report_usage_error};
@@ -77,6 +78,7 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
                 write_error(&mut anstream::stderr(), &message, Some(&hint));
                 return exit::NOT_FOUND;
             }
+            preflight::report(&plan.agent, &plan.request);
             runtime::run_command(runtime::Threads::Workers, run_chat(plan, args.keys.unwrap_or_default(), prompt))
         }
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),

@@ -30,8 +30,15 @@ impl<B: Backend> Chat<'_, B> {
         let (agent, directory) = (self.backend.agent().to_owned(), self.directory.clone());
         let Size { columns, rows } = Size::of_stdout();
         let directory = Some(&*directory).filter(|_| !B::IS_SHARED);
-        let prompt =
-            Prompt { agent: &agent, request, directory, always: always.as_ref(), can_skip: B::IS_SHARED, rows };
+        let prompt = Prompt {
+            agent: &agent,
+            request,
+            directory,
+            always: always.as_ref(),
+            can_save: self.backend.can_save(),
+            can_skip: B::IS_SHARED,
+            rows,
+        };
         let mut show_all = false;
         let reply = loop {
             let FormattedRequest { text, .. } = prompt.format(show_all, columns);
@@ -44,7 +51,7 @@ impl<B: Backend> Chat<'_, B> {
         };
         let answer = match reply {
             Reply::Allow => Answer::Allow { input: None },
-            Reply::AllowAlways => B::allow_always(self, &prompt),
+            Reply::AllowAlways(lasting) => B::allow_always(self, &prompt, lasting),
             Reply::Deny { reason } => Answer::Deny { message: reason },
             Reply::Skip => {
                 self.message("  left to others");

@@ -7,6 +7,7 @@ use super::stdin::StdinError;
 use crate::config::ConfigError;
 use crate::printable::{Printable, printable};
 use crate::sessions::ResumeError;
+use crate::settings::nearest;
 
 /// An error in the arguments or in a file that they name.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +62,13 @@ impl UsageError {
             }
             Self::DuplicateServer { .. } => Some("rename or remove one of them"),
             Self::McpConfig { .. } => Some("the format is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
-            Self::Agent(_) => Some("further agents are defined in the file of --config: docs/acp.md"),
+            Self::Agent(error) => {
+                let similar = nearest(&error.name, error.known.iter().map(String::as_str));
+                return Some(match similar {
+                    Some(name) => printable!("did you mean {}?", Printable::exact(name)),
+                    None => "further agents are defined in the file of --config: docs/acp.md".into(),
+                });
+            }
             _ => None,
         };
         hint.map(Printable::from)

@@ -5,6 +5,7 @@
 mod error;
 mod inputs;
 mod prompt;
+mod saved;
 mod stdin;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use teamster::sessions::{SessionList, SessionQuery, StoredSession};
 
 pub(crate) use error::UsageError;
 pub(crate) use inputs::{Inputs, SystemInputs};
+pub(crate) use saved::SavedRules;
 
 use self::error::{as_text, unreadable};
 use self::prompt::PromptSource;
@@ -86,6 +88,8 @@ pub(crate) struct SessionPlan {
     pub(crate) resumed: Option<ResumedSession>,
     /// The usage journal, if it is on.
     pub(crate) usage_journal: Option<PathBuf>,
+    /// The rules that were saved in chats of the directory.
+    pub(crate) saved_rules: SavedRules,
 }
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
@@ -110,7 +114,8 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     if let Err(error) = prompt::check(&source, stdin, inputs) {
         return Err(word_of_resume.unwrap_or(error));
     }
-    let SessionPlan { agent, runtime, mut request, tool_output, resumed, usage_journal } = plan_common(common, inputs)?;
+    let SessionPlan { agent, runtime, mut request, tool_output, resumed, usage_journal, .. } =
+        plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -143,7 +148,10 @@ pub(crate) fn plan_session(
     answer_timeout: Duration,
     inputs: &mut impl Inputs,
 ) -> Result<SessionPlan, UsageError> {
+    let named = args.common.config.clone();
     let mut plan = plan_common(args.common, inputs)?;
+    let directory = working_directory(inputs)?;
+    plan.saved_rules = SavedRules::read(named.as_deref(), plan.request.cwd.as_deref().unwrap_or(&directory), inputs);
     plan.request.limits.answer = args.answer_timeout.unwrap_or(answer_timeout);
     plan.request.validate_session()?;
     ToolRules::read(&plan.request.permissions, plan.request.cwd.as_deref())?;
@@ -203,14 +211,16 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     ] {
         *limit = value.unwrap_or(*limit);
     }
-    request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, inputs)?;
-    request.append_system_prompt = text_or_file(args.append_system_prompt, args.append_system_prompt_file, inputs)?;
+    request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, "--system-prompt-file", inputs)?;
+    let (text, file) = (args.append_system_prompt, args.append_system_prompt_file);
+    request.append_system_prompt = text_or_file(text, file, "--append-system-prompt-file", inputs)?;
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
     let usage_journal = args.usage_journal.map(|path| absolute(&directory, path));
     let resumed = resumed(&mut request, &args.agent, &directory, &mut Stores { inputs, runtime: &runtime })?;
-    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output, resumed, usage_journal })
+    let (agent, tool_output, saved_rules) = (args.agent, args.tool_output, SavedRules::default());
+    Ok(SessionPlan { agent, runtime, request, tool_output, resumed, usage_journal, saved_rules })
 }
 
 /// Finds the session to resume.
@@ -291,10 +301,11 @@ fn program(directory: &Path, path: PathBuf) -> PathBuf {
 fn text_or_file(
     text: Option<String>,
     file: Option<PathBuf>,
+    option: &str,
     inputs: &mut impl Inputs,
 ) -> Result<Option<String>, UsageError> {
     match file {
-        Some(path) => read_file(&path, inputs).map(Some),
+        Some(path) => read_file(&path, option, inputs).map(Some),
         None => Ok(text),
     }
 }
@@ -304,7 +315,7 @@ fn json_or_file(value: &str, option: &str, inputs: &mut impl Inputs) -> Result<(
     if value.trim_start().starts_with(['{', '[']) {
         return Ok((value.to_owned(), format!("the JSON of {option}")));
     }
-    Ok((read_file(Path::new(value), inputs)?, value.to_owned()))
+    Ok((read_file(Path::new(value), option, inputs)?, value.to_owned()))
 }
 
 /// Reads the MCP servers of all `--mcp-config` options. Variables in them are replaced by the values that the agent's
@@ -340,9 +351,9 @@ fn parse_schema(value: &str, inputs: &mut impl Inputs) -> Result<Value, UsageErr
     teamster::json::parse(&text).map_err(|source| UsageError::SchemaSyntax { what, source })
 }
 
-fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError> {
+fn read_file(path: &Path, option: &str, inputs: &mut impl Inputs) -> Result<String, UsageError> {
     let what = path.to_string_lossy().into_owned();
-    let bytes = inputs.file(path).map_err(|source| unreadable(&what, source))?;
+    let bytes = inputs.file(path).map_err(|source| unreadable(&format!("the file of {option}, {what}"), source))?;
     as_text(&what, bytes)
 }
 

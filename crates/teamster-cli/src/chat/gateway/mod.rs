@@ -31,7 +31,7 @@ use self::conversation::{CallResult, GatewayConversation};
 use super::backend::{Activity, Backend, Origin, Phase, Status};
 use super::command::{Command, Line};
 use super::page::Page;
-use super::request::{Always, Prompt};
+use super::request::{Always, Lasting, Prompt};
 use super::state::{Chat, End};
 use crate::client::{self, Change, ClientError, Conversation, Follower, MessageMode};
 use crate::exit;
@@ -149,7 +149,11 @@ impl Backend for GatewayConversation {
         Some(Always::Option(option.name.as_str().to_owned()))
     }
 
-    fn allow_always(_chat: &mut Chat<'_, Self>, _prompt: &Prompt<'_>) -> Answer {
+    fn can_save(&self) -> bool {
+        false
+    }
+
+    fn allow_always(_chat: &mut Chat<'_, Self>, _prompt: &Prompt<'_>, _lasting: Lasting) -> Answer {
         Answer::AllowAlways
     }
 

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use super::backend::{Activity, Backend, Origin, Phase, Status};
 use super::command::{COMMANDS, Command, Line, STOP_KEYS, name_of};
 use super::page::Page;
-use super::request::{Always, Prompt};
+use super::request::{Always, Lasting, Prompt};
 use super::state::{Chat, End};
 use crate::exit;
 use crate::path_text::home_relative;
@@ -84,6 +84,7 @@ const CAUTION: Style = AnsiColor::Yellow.on_default();
 impl LocalSession {
     pub(super) fn new(plan: SessionPlan, session: Session, journal: Journal) -> Self {
         let session = Arc::new(session);
+        rules::allow_saved(&session, &plan);
         Self { plan, session, journal, turn: None, next_turns: VecDeque::new(), sends: JoinSet::new() }
     }
 }
@@ -170,12 +171,19 @@ impl Backend for LocalSession {
     }
 
     fn always(&self, request: &PermissionRequest) -> Option<Always> {
-        self.session.suggest_rule(request).map(Always::Rule)
+        Some(match self.session.suggest_rules(request) {
+            Ok(rules) => Always::Rules(rules),
+            Err(reason) => Always::Never(Printable::message(&reason.to_string())),
+        })
     }
 
-    fn allow_always(chat: &mut Chat<'_, Self>, prompt: &Prompt<'_>) -> Answer {
-        if let Some(Always::Rule(rule)) = prompt.always {
-            chat.add_rule(rule, &prompt.scope(rule));
+    fn can_save(&self) -> bool {
+        self.plan.saved_rules.file().is_some()
+    }
+
+    fn allow_always(chat: &mut Chat<'_, Self>, prompt: &Prompt<'_>, lasting: Lasting) -> Answer {
+        if let Some(Always::Rules(rules)) = prompt.always {
+            chat.add_rules(rules, &prompt.scopes(rules), lasting);
         }
         Answer::Allow { input: None }
     }

@@ -1,7 +1,7 @@
 //! Formats the agent's permission requests, and parses the user's answers.
 //!
 //! Invariants: a call was shown completely, or can be, before it is allowed; only an explicit yes allows a call; "always"
-//! adds exactly the rule that was shown.
+//! adds exactly the rules that were shown.
 
 mod changes;
 mod fields;
@@ -50,6 +50,8 @@ pub(super) struct Prompt<'a> {
     pub(super) directory: Option<&'a Path>,
     /// What "always" allows; `None` if only this call can be allowed.
     pub(super) always: Option<&'a Always>,
+    /// Whether rules can be saved for later chats of the directory.
+    pub(super) can_save: bool,
     /// Whether others can answer, so that the person can skip the request.
     pub(super) can_skip: bool,
     /// The number of rows of the terminal.
@@ -59,11 +61,22 @@ pub(super) struct Prompt<'a> {
 /// What "always" allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Always {
-    /// The calls of this rule.
-    Rule(String),
+    /// The calls of these rules.
+    Rules(Vec<String>),
+    /// Only this call can be allowed, for this reason.
+    Never(Printable),
     /// What the agent's option with this name covers.
     #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a gateway passes the agent's own options"))]
     Option(String),
+}
+
+/// How long an allowed rule holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// Until the session ends.
+    Session,
+    /// Also in later chats of the directory.
+    Saved,
 }
 
 /// A formatted permission request.
@@ -78,8 +91,8 @@ pub(super) struct FormattedRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Allow,
-    /// Allows this call, and adds the rule.
-    AllowAlways,
+    /// Allows this call, and adds the rules.
+    AllowAlways(Lasting),
     Deny {
         reason: Option<String>,
     },
@@ -177,8 +190,14 @@ impl Prompt<'_> {
             |name: &'static str, effect: Printable| printable!("  {} {}", Printable::from(name).styled(KEY), effect);
         let mut keys = vec![key("[y]", "yes, this time".into())];
         match self.always {
-            Some(Always::Rule(rule)) => {
-                keys.push(key("[a]", printable!("always allow {} in this session", self.scope(rule))));
+            Some(Always::Rules(rules)) => {
+                keys.push(key("[a]", printable!("always allow {} in this session", self.scopes(rules))));
+                if self.can_save {
+                    keys.push(key("[p]", "the same, saved for later chats in this directory".into()));
+                }
+            }
+            Some(Always::Never(why)) => {
+                keys.push(printable!("      always is not offered: {}", why));
             }
             Some(Always::Option(name)) => {
                 keys.push(key("[a]", printable!("the agent's option {}, for its session", quoted(name))));
@@ -193,8 +212,13 @@ impl Prompt<'_> {
         keys
     }
 
+    /// Returns what rules cover, for people.
+    pub(super) fn scopes(&self, rules: &[String]) -> Printable {
+        Printable::join(rules.iter().map(|rule| self.scope(rule)), " and ")
+    }
+
     /// Returns what a rule covers, for people: `npm install *` for `Bash(npm install:*)`.
-    pub(super) fn scope(&self, rule: &str) -> Printable {
+    fn scope(&self, rule: &str) -> Printable {
         let Some((tool, scope)) = rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)))
         else {
             return printable!("every call of {}", Printable::exact(rule));
@@ -216,21 +240,27 @@ impl Prompt<'_> {
         let reason = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
         match (word.to_lowercase().as_str(), reason) {
             ("y" | "yes", None) => Reply::Allow,
-            ("a" | "always", None) if self.always.is_some() => Reply::AllowAlways,
+            ("a" | "always", None) if self.has_always() => Reply::AllowAlways(Lasting::Session),
+            ("p", None) if self.has_always() && self.can_save => Reply::AllowAlways(Lasting::Saved),
             ("n" | "no", reason) => Reply::Deny { reason },
             ("v", None) => Reply::ShowAll,
             ("s" | "skip", None) if self.can_skip => Reply::Skip,
-            ("a" | "always", None) => Reply::Invalid(
-                "no rule covers only calls like this one, so it can be allowed only this time: y or n".into(),
-            ),
+            ("a" | "always" | "p", None) => Reply::Invalid(match self.always {
+                Some(Always::Never(why)) => printable!("it can be allowed only this time, y or n: {}", why),
+                _ => "no rule covers only calls like this one, so it can be allowed only this time: y or n".into(),
+            }),
             ("", _) => Reply::Invalid(self.choices()),
             _ => Reply::Invalid(printable!("{} is no answer: {}", quoted(line), self.choices())),
         }
     }
 
+    fn has_always(&self) -> bool {
+        matches!(self.always, Some(Always::Rules(_) | Always::Option(_)))
+    }
+
     /// Names the possible answers.
     fn choices(&self) -> Printable {
-        let always = if self.always.is_some() { "a to allow calls like it, " } else { "" };
+        let always = if self.has_always() { "a to allow calls like it, " } else { "" };
         printable!("type y to allow this call, {}n to deny it", always)
     }
 }

@@ -14,11 +14,12 @@ fn bash(command: &str) -> PermissionRequest {
 }
 
 fn prompt<'a>(request: &'a PermissionRequest, always: Option<&'a Always>) -> Prompt<'a> {
-    Prompt { agent: "claude", request, directory: Some(Path::new("/project")), always, can_skip: false, rows: 36 }
+    let directory = Some(Path::new("/project"));
+    Prompt { agent: "claude", request, directory, always, can_save: false, can_skip: false, rows: 36 }
 }
 
 fn rule(text: &str) -> Always {
-    Always::Rule(text.to_owned())
+    Always::Rules(vec![text.to_owned()])
 }
 
 /// Returns the text of a request without styles.
@@ -57,12 +58,30 @@ fn only_an_explicit_yes_allows() {
     for line in ["", "yy", "y please", "ok", "1", "a", "always", "yes, but"] {
         assert!(matches!(once.answer(line), Reply::Invalid(_)), "{line}");
     }
-    assert_eq!(always.answer("a"), Reply::AllowAlways);
+    assert_eq!(always.answer("a"), Reply::AllowAlways(Lasting::Session));
+    assert!(matches!(always.answer("p"), Reply::Invalid(_)));
+    let saving = Prompt { can_save: true, ..prompt(&request, Some(&npm)) };
+    assert_eq!(saving.answer("p"), Reply::AllowAlways(Lasting::Saved));
+    let never = Always::Never("the command writes to a file".into());
+    let Reply::Invalid(why) = prompt(&request, Some(&never)).answer("a") else { panic!() };
+    assert_eq!(why.as_str(), "it can be allowed only this time, y or n: the command writes to a file");
     assert!(matches!(once.answer("s"), Reply::Invalid(_)), "a person alone cannot skip a request");
     let shared = Prompt { can_skip: true, ..prompt(&request, None) };
     assert_eq!(shared.answer("s"), Reply::Skip);
     let Reply::Invalid(why) = once.answer("maybe\u{1b}") else { panic!() };
     assert_eq!(why.as_str(), "\"maybe\\u001b\" is no answer: type y to allow this call, n to deny it");
+}
+
+#[test]
+fn a_pipeline_is_allowed_by_one_rule_for_each_command_or_the_reason_is_shown() {
+    let asked = bash("npm test 2>&1 | tail -3");
+    let rules = Always::Rules(vec!["Bash(npm test:*)".to_owned(), "Bash(tail:*)".to_owned()]);
+    let shown = Prompt { can_save: true, ..prompt(&asked, Some(&rules)) }.format(false, 80).text;
+    insta::assert_snapshot!(shown.without_styles().as_str(), @"");
+    let asked = bash("echo a > b");
+    let never = Always::Never("the command writes to a file".into());
+    let shown = prompt(&asked, Some(&never)).format(false, 80).text;
+    insta::assert_snapshot!(shown.without_styles().as_str(), @"");
 }
 
 #[test]

@@ -145,7 +145,15 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
             let RunPlan { agent, runtime, request, format, progress, tool_output, usage_journal, .. } = plan;
             (
-                SessionPlan { agent, runtime, request, tool_output, resumed: None, usage_journal },
+                SessionPlan {
+                    agent,
+                    runtime,
+                    request,
+                    tool_output,
+                    resumed: None,
+                    usage_journal,
+                    saved_rules: SavedRules::default(),
+                },
                 Some((format, progress)),
             )
         }

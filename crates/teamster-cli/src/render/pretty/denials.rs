@@ -7,14 +7,26 @@ use teamster::event::{PermissionDenial, RunResult};
 use super::call;
 use crate::printable::{Printable, printable};
 
-/// The argument of a call that is a command.
-const COMMAND: &str = "command";
+/// The arguments of a call that rules describe: a command, or the address of a page.
+const COMMANDS: [&str; 2] = ["command", "cmd"];
+const URL: &str = "url";
+
+/// The tools that run commands, of Claude Code 2.1.197, OpenCode 1.18.33 and Gemini CLI 0.61.0.
+const COMMAND_TOOLS: [&str; 3] = ["Bash", "bash", "run_shell_command"];
+
+/// The tools that change files, of the same versions.
+const EDIT_TOOLS: [&str; 9] =
+    ["Edit", "MultiEdit", "NotebookEdit", "Write", "edit", "multiedit", "replace", "write", "write_file"];
 
 /// What allows a denied call.
 #[derive(Debug, PartialEq, Eq)]
 enum Remedy {
-    /// This rule of `--allow-tool`.
-    Rule(String),
+    /// These rules of `--allow-tool`.
+    Rules(Vec<String>),
+    /// No narrow rule exists for the command, for this reason.
+    NoRule(String),
+    /// The permission mode in which the agent edits files.
+    Edit,
     /// A wider permission mode: the agent accepts no rule for the call.
     Mode,
     /// A chat: the call asks the user.
@@ -23,7 +35,7 @@ enum Remedy {
     Unknown,
 }
 
-/// Returns which tools were denied, and on a second line what allows them. `agent` is the agent of the run, if it is known.
+/// Returns which tools were denied, and on further lines what allows them. `agent` is the agent of the run, if it is known.
 pub(super) fn lines(result: &RunResult, agent: Option<&str>) -> Vec<Printable> {
     let mut names: Vec<Printable> = Vec::new();
     let mut remedies = Vec::new();
@@ -44,18 +56,22 @@ pub(super) fn lines(result: &RunResult, agent: Option<&str>) -> Vec<Printable> {
 }
 
 /// Formats what allows the calls.
-fn options(remedies: &[Remedy]) -> Option<Printable> {
+fn options(remedies: &[Remedy]) -> Vec<Printable> {
     if remedies.contains(&Remedy::Unknown) {
-        return Some("see --permission and --allow-tool".into());
+        return vec!["see --permission and --allow-tool".into()];
     }
-    let rules = remedies.iter().filter_map(|remedy| match remedy {
-        Remedy::Rule(rule) => Some(printable!("--allow-tool {}", Printable::shell_word(rule))),
-        _ => None,
-    });
-    let rules: Vec<_> = rules.collect();
+    let mut rules: Vec<&String> = Vec::new();
+    for rule in remedies.iter().filter_map(|remedy| if let Remedy::Rules(rules) = remedy { Some(rules) } else { None })
+    {
+        rules.extend(rule.iter().filter(|rule| !rules.contains(rule)).collect::<Vec<_>>());
+    }
     let mut parts = Vec::new();
     if !rules.is_empty() {
+        let rules = rules.into_iter().map(|rule| printable!("--allow-tool {}", Printable::shell_word(rule)));
         parts.push(printable!("to allow: {}", Printable::join(rules, " ")));
+    }
+    if remedies.contains(&Remedy::Edit) {
+        parts.push("to allow edits: --permission edit; in another directory also --add-dir".into());
     }
     if remedies.contains(&Remedy::Mode) {
         parts.push("to allow: --permission edit or full, or approve it in teamster chat".into());
@@ -63,7 +79,14 @@ fn options(remedies: &[Remedy]) -> Option<Printable> {
     if remedies.contains(&Remedy::Chat) {
         parts.push("an agent can ask you in teamster chat".into());
     }
-    (!parts.is_empty()).then(|| Printable::join(parts, "; "))
+    let reason =
+        remedies.iter().find_map(|remedy| if let Remedy::NoRule(reason) = remedy { Some(reason) } else { None });
+    let no_rule = reason.map(|reason| {
+        let which = if parts.is_empty() { "this command" } else { "another command" };
+        let reason = Printable::message(reason);
+        printable!("no narrow rule exists for {}: {}; teamster chat asks for each call", which, reason)
+    });
+    (!parts.is_empty()).then(|| Printable::join(parts, "; ")).into_iter().chain(no_rule).collect()
 }
 
 fn remedy(denial: &PermissionDenial, agent: Option<&str>) -> Remedy {
@@ -72,21 +95,43 @@ fn remedy(denial: &PermissionDenial, agent: Option<&str>) -> Remedy {
         return Remedy::Chat;
     }
     match agent {
-        _ if name.starts_with("mcp__") => Remedy::Rule(name.to_owned()),
-        Some("claude") => Remedy::Rule(command_rule(denial).unwrap_or_else(|| name.to_owned())),
-        Some("gemini" | "opencode") => Remedy::Rule(name.to_owned()),
+        _ if name.starts_with("mcp__") => Remedy::Rules(vec![name.to_owned()]),
+        Some("claude" | "gemini" | "opencode") if EDIT_TOOLS.contains(&name) => Remedy::Edit,
+        Some(agent @ ("claude" | "gemini" | "opencode")) => narrow(denial, agent),
         // Codex 0.169.0 has no rules for commands and patches.
         Some("codex") => Remedy::Mode,
         _ => Remedy::Unknown,
     }
 }
 
-/// Returns a rule that allows the command of a call, and not all commands. Claude Code 2.1.197 has this syntax. It does not
-/// accept the rules for paths that Teamster itself applies in a chat.
-fn command_rule(denial: &PermissionDenial) -> Option<String> {
-    let input = denial.input.as_ref()?.to_value().ok()?;
-    input.get(COMMAND).and_then(Value::as_str)?;
-    ToolRules::default().suggest(&ToolCall::new(&denial.tool_name, &input), &TextOnly)
+/// Returns rules that allow the commands of a call, or the host of a page, and not all calls of the tool. A tool without commands
+/// has one rule. Claude Code 2.1.197 does not accept the rules for paths that Teamster itself applies in a chat.
+fn narrow(denial: &PermissionDenial, agent: &str) -> Remedy {
+    let name = denial.tool_name.as_str();
+    let input = denial.input.as_ref().and_then(|input| input.to_value().ok()).unwrap_or_default();
+    let has = |field: &str| input.get(field).is_some_and(|value: &Value| !value.is_null());
+    let is_command = COMMAND_TOOLS.contains(&name) || COMMANDS.iter().any(|field| has(field));
+    if !is_command && !(agent == "claude" && has(URL)) {
+        return Remedy::Rules(vec![name.to_owned()]);
+    }
+    match ToolRules::default().suggest(&ToolCall::new(name, &input), &TextOnly) {
+        Ok(rules) => match rules.iter().map(|rule| in_syntax_of(agent, rule)).collect() {
+            Some(rules) => Remedy::Rules(rules),
+            None => Remedy::NoRule("a rule of this agent also covers further arguments".to_owned()),
+        },
+        Err(reason) if is_command => Remedy::NoRule(reason.to_string()),
+        Err(_) => Remedy::Rules(vec![name.to_owned()]),
+    }
+}
+
+/// Returns a rule in the agent's own syntax. OpenCode 1.18.33 has wildcards. Gemini CLI 0.61.0 has prefixes only, so it has no
+/// rule for exactly one command.
+fn in_syntax_of(agent: &str, rule: &str) -> Option<String> {
+    match (agent, rule.strip_suffix(":*)")) {
+        ("gemini", start) => start.map(|start| format!("{start})")),
+        ("opencode", Some(start)) => Some(format!("{start} *)")),
+        _ => Some(rule.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -103,17 +148,56 @@ mod tests {
         Printable::join(lines(&result, Some(agent)), "|").as_str().to_owned()
     }
 
+    const EDITS_OF_WRITE: &str = "Write|to allow edits: --permission edit; in another directory also --add-dir";
+
     #[test]
     fn a_denied_call_names_the_option_that_allows_it() {
         let command = |command: &str| json!({ "command": command });
         let denied = |rest: &str| format!("denied by the permissions: {rest}");
         for (agent, name, input, expected) in [
             ("claude", "Bash", command("npm install x"), "Bash|to allow: --allow-tool 'Bash(npm install:*)'"),
-            ("claude", "Bash", command("touch a && echo b"), "Bash|to allow: --allow-tool Bash"),
-            ("claude", "Write", json!({"file_path": "/p/a"}), "Write|to allow: --allow-tool Write"),
+            (
+                "claude",
+                "Bash",
+                command("touch a && echo b"),
+                "Bash|to allow: --allow-tool 'Bash(touch a)' --allow-tool 'Bash(echo b)'",
+            ),
+            (
+                "claude",
+                "Bash",
+                command("python3 -m pytest -q 2>&1 | tail -3"),
+                "Bash|to allow: --allow-tool 'Bash(python3 -m pytest:*)' --allow-tool 'Bash(tail:*)'",
+            ),
+            (
+                "claude",
+                "Bash",
+                command("echo a > out"),
+                "Bash|no narrow rule exists for this command: the command writes to a file; teamster chat asks for each call",
+            ),
+            ("claude", "Write", json!({"file_path": "/p/a"}), EDITS_OF_WRITE),
+            (
+                "claude",
+                "WebFetch",
+                json!({"url": "https://docs.rs/x"}),
+                "WebFetch|to allow: --allow-tool 'WebFetch(domain:docs.rs)'",
+            ),
+            ("claude", "WebSearch", json!({"query": "x"}), "WebSearch|to allow: --allow-tool WebSearch"),
             ("claude", "AskUserQuestion", json!({}), "AskUserQuestion|an agent can ask you in teamster chat"),
-            ("gemini", "replace", json!({"file_path": "a"}), "replace|to allow: --allow-tool replace"),
-            ("opencode", "bash", command("npm install x"), "bash|to allow: --allow-tool bash"),
+            (
+                "gemini",
+                "run_shell_command",
+                command("npm install x && tail -3 log"),
+                "run_shell_command|to allow: --allow-tool 'run_shell_command(npm install)' \
+                 --allow-tool 'run_shell_command(tail)'",
+            ),
+            (
+                "gemini",
+                "run_shell_command",
+                command("rm -rf build"),
+                "run_shell_command|no narrow rule exists for this command: a rule of this agent also covers further \
+                 arguments; teamster chat asks for each call",
+            ),
+            ("opencode", "bash", command("npm install x"), "bash|to allow: --allow-tool 'bash(npm install *)'"),
             (
                 "codex",
                 "file_change",
@@ -130,10 +214,30 @@ mod tests {
     #[test]
     fn several_denied_calls_share_one_line_of_options() {
         let input = json!({"command": "npm install x"});
-        let two = [("Bash", input.clone()), ("Bash", input), ("Write", json!({}))];
+        let two = [("Bash", input.clone()), ("Bash", input.clone()), ("WebSearch", json!({}))];
         assert_eq!(
             shown("claude", &two),
-            "denied by the permissions: Bash, Write|to allow: --allow-tool 'Bash(npm install:*)' --allow-tool Write"
+            "denied by the permissions: Bash, WebSearch|to allow: --allow-tool 'Bash(npm install:*)' --allow-tool WebSearch"
         );
+        // A broad rule would include the narrow one.
+        let two = [("Bash", input), ("Bash", json!({"command": "npm test > log"}))];
+        assert_eq!(
+            shown("claude", &two),
+            "denied by the permissions: Bash|to allow: --allow-tool 'Bash(npm install:*)'|no narrow rule exists for \
+             another command: the command writes to a file; teamster chat asks for each call"
+        );
+    }
+
+    #[test]
+    fn no_rule_for_all_commands_is_ever_suggested() {
+        for agent in ["claude", "gemini", "opencode"] {
+            for tool in COMMAND_TOOLS {
+                for input in [json!({}), json!({"command": "a; b & c"}), json!({"command": ["ls", "$x"]}), json!(null)]
+                {
+                    let shown = shown(agent, &[(tool, input)]);
+                    assert!(!shown.contains("--allow-tool"), "{shown}");
+                }
+            }
+        }
     }
 }

@@ -98,6 +98,53 @@ fn what_is_always_allowed_is_named_answers_later_requests_and_can_be_taken_back(
 }
 
 #[test]
+fn a_pipeline_is_allowed_by_one_rule_for_each_command_which_can_be_saved_and_revoked() {
+    let command = json!({ "command": "npm test 2>&1 | tail -3" });
+    let mut chat = Chat::new(&[], |chat| {
+        chat.env("REQUEST", request("Bash", &command));
+    });
+    chat.type_line("please ask");
+    chat.wait_for("always allow `npm test *` and `tail *` in this session");
+    chat.wait_for("allow? ");
+    chat.type_line("p");
+    chat.wait_for("allowed in this directory: `npm test *` and `tail *`");
+    chat.wait_for_turns(1);
+    // A new session of the same directory.
+    chat.type_line("/new");
+    chat.wait_for("new conversation with claude");
+    chat.type_line("please ask");
+    chat.wait_for_turns(2);
+    chat.wait_for_times("allow? ", 1);
+    chat.type_line("/permission");
+    chat.wait_for("1  Bash(npm test:*) (saved for this directory in ");
+    chat.type_line("/permission revoke 1");
+    chat.wait_for("no longer allowed: Bash(npm test:*), also in later chats");
+    chat.type_line("please ask");
+    chat.wait_for_times("allow? ", 2);
+    chat.type_line("n");
+    chat.wait_for_turns(3);
+    chat.terminal.signal(Signal::SIGTERM);
+    chat.wait_for_exit(130);
+}
+
+#[test]
+fn the_reason_why_always_is_not_offered_is_shown() {
+    let mut chat = Chat::new(&[], |chat| {
+        chat.env("REQUEST", request("Bash", &json!({ "command": "echo a > b" })));
+    });
+    chat.type_line("please ask");
+    chat.wait_for("always is not offered: the command writes to a file");
+    chat.wait_for("allow? ");
+    chat.type_line("a");
+    chat.wait_for("it can be allowed only this time, y or n: the command writes to a file");
+    chat.wait_for_times("allow? ", 2);
+    chat.type_line("n");
+    chat.wait_for_turns(1);
+    chat.terminal.signal(Signal::SIGTERM);
+    chat.wait_for_exit(130);
+}
+
+#[test]
 fn what_is_typed_before_a_request_does_not_answer_it_and_is_not_lost() {
     // The agent asks when the file exists. Until then, and also while the request is shown, the person types.
     let asking =
