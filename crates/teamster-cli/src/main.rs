@@ -16,6 +16,8 @@
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`terminal`]: keys
 //!   and settings of the terminal; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
+//! - [`preflight`]: notices on a request before its agent starts.
+//! - [`man`]: `teamster man`, which shows the manual pages.
 //! - [`verbose`]: `teamster run --verbose`; [`version`]: `teamster --version --verbose`; [`completion`]: completion of
 //!   values in a shell.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
@@ -36,9 +38,11 @@ mod input;
 mod ledger_report;
 mod live_area;
 mod log;
+mod man;
 mod option_names;
 mod path_text;
 mod plan;
+mod preflight;
 mod printable;
 mod render;
 mod replay;
@@ -67,7 +71,6 @@ use std::process::ExitCode;
 use args::{Command, Invocation};
 use config::ConfigError;
 use settings::Refusal;
-use teamster::Runtime;
 use teamster::supervision::startup::{self, StandardStream};
 use trace_export::TraceExport;
 
@@ -87,7 +90,7 @@ fn main() -> ExitCode {
     if version::is_requested(std::env::args_os()) {
         return ExitCode::from(version::main());
     }
-    let code = match args::parse(&argv, &mut plan::SystemInputs, default_agent) {
+    let code = match args::parse(&argv, &mut plan::SystemInputs, vendor::default_agent) {
         Ok(invocation) => execute(invocation),
         Err(Refusal::Usage(error)) => {
             printable::write_clap_error(&error);
@@ -96,11 +99,6 @@ fn main() -> ExitCode {
         Err(Refusal::Config(problems)) => report_config_problems(&problems),
     };
     ExitCode::from(code)
-}
-
-/// Returns the best agent that is installed.
-fn default_agent() -> &'static str {
-    vendor::default_agent(&Runtime::new())
 }
 
 fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
@@ -166,6 +164,7 @@ fn dispatch(command: Command, problems: &[ConfigError], activity: Option<verbose
         Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),
+        Command::Man { command } => man::main(command.as_deref(), args::command()),
         Command::Completions { shell } => completions(shell),
     }
 }

@@ -12,9 +12,11 @@ const OPTIONS: &[(&str, &str)] = &[
     ("background_tasks", "--background-tasks"),
     ("cli_args", "--cli-arg"),
     ("cli_path", "--cli-path"),
+    ("continue", "--continue"),
     ("conversation=continue", "--continue"),
     ("conversation=fork", "--fork"),
     ("conversation=resume", "--resume"),
+    ("cwd", "--cwd"),
     ("effort", "--effort"),
     ("inherit.keep", "--keep-key"),
     ("inherit=withhold-keys", "--withhold-keys"),
@@ -41,6 +43,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("permissions.mode=read-only", "--permission read-only"),
     ("project_trust=untrusted", "--project-trust untrusted"),
     ("prompt_mode=literal", "--prompt-mode literal"),
+    ("record", "--record"),
     ("record_overwrite", "--force"),
     ("schema", "--schema"),
     ("system_prompt", "--system-prompt"),
@@ -67,12 +70,27 @@ pub(crate) fn in_message(message: &str) -> Printable {
             .iter()
             .fold(text.to_owned(), |text, (field, option)| text.replace(&format!("`{field}`"), &format!("`{option}`")))
     };
-    let Some((agent, rejected)) = message.split_once(REJECTION) else { return Printable::message(&quoted(message)) };
+    let Some((agent, rejected)) = message.split_once(REJECTION) else {
+        return Printable::message(&quoted(&with_first_option(message)));
+    };
     let (subject, reason) = rejected.split_once(": ").unwrap_or((rejected, ""));
     let subject: Vec<_> = subject.split(' ').map(option_of).collect();
     let colon = if reason.is_empty() { "" } else { ": " };
     let text = format!("{agent}{REJECTION}{}{colon}{}", subject.join(" "), reason);
     Printable::message(&quoted(&text))
+}
+
+/// What follows the field at the start of an error about its value.
+const AFTER_FIELD: [&str; 5] = ["\"", "is empty", "is not UTF-8", "must be", "must not"];
+
+/// Returns an error about the value of a field with the option of the field: `cwd "/x" is not a directory`.
+fn with_first_option(message: &str) -> String {
+    match message.split_once(' ') {
+        Some((field, rest)) if AFTER_FIELD.iter().any(|start| rest.starts_with(start)) => {
+            format!("{} {rest}", option_of(field))
+        }
+        _ => message.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +117,11 @@ mod tests {
                 "codex does not support a prompt of this length: the limit is 9",
             ),
             ("the schema must be a JSON object", "the schema must be a JSON object"),
+            ("cwd \"/x\" is not a directory", "--cwd \"/x\" is not a directory"),
+            ("add_dirs \"/x\" is not a directory", "--add-dir \"/x\" is not a directory"),
+            ("model must not start with '-': \"-x\"", "--model must not start with '-': \"-x\""),
+            ("effort is empty: omit it instead", "--effort is empty: omit it instead"),
+            ("model x is not known", "model x is not known"),
         ] {
             assert_eq!(in_message(library).to_string(), command);
         }

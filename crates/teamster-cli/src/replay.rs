@@ -28,6 +28,7 @@ pub(crate) struct ReplayArgs {
 
     /// Print as: pretty (default), text, ndjson or json
     #[arg(
+        short,
         long,
         value_name = "FORMAT",
         default_value = "pretty",

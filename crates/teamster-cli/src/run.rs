@@ -16,6 +16,7 @@ use crate::args::{Format, RunArgs};
 use crate::exit;
 use crate::option_names;
 use crate::plan::{self, Progress, RunPlan, SystemInputs};
+use crate::preflight;
 use crate::printable::{Printable, printable};
 use crate::render::{Output, TICK, width_of_stdout, write_error};
 use crate::runtime::{
@@ -42,7 +43,10 @@ enum Item {
 /// `activity` are the lines of `--verbose` from the library.
 pub(crate) fn main(args: RunArgs, activity: Option<Activity>) -> u8 {
     match plan::plan_run(args, &mut SystemInputs) {
-        Ok(plan) => run_command(Threads::Main, run(plan, activity)),
+        Ok(plan) => {
+            preflight::report(&plan.agent, &plan.request);
+            run_command(Threads::Main, run(plan, activity))
+        }
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }

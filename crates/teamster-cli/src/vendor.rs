@@ -1,9 +1,10 @@
-//! What a person types to install an agent's CLI and to log in.
+//! What a person types to install an agent's CLI and to log in, and which agent is used if none is named.
 
 use std::path::PathBuf;
 
 use teamster::agent::Capabilities;
 use teamster::{Readiness, Registry, Runtime};
+use teamster_process::find_program;
 
 use crate::printable::{Printable, printable};
 
@@ -69,14 +70,43 @@ pub(crate) fn login_arguments(agent: &str) -> Option<&'static [&'static str]> {
     })
 }
 
+/// The tools that run commands.
+pub(crate) const SHELL_TOOLS: [&str; 3] = ["Bash", "bash", "run_shell_command"];
+
+/// Returns the names of an agent's tools that people write rules for (Claude Code 2.1.197, Gemini CLI 0.61.0, OpenCode 1.18.33).
+/// Rules of these agents distinguish upper and lower case.
+pub(crate) fn tools(agent: &str) -> &'static [&'static str] {
+    match agent {
+        "claude" => &["Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Write"],
+        "gemini" => &["google_web_search", "read_file", "replace", "run_shell_command", "web_fetch", "write_file"],
+        "opencode" => &["bash", "edit", "glob", "grep", "read", "webfetch", "write"],
+        _ => &[],
+    }
+}
+
 /// Returns the npm package of an agent's CLI.
 pub(crate) fn package(agent: &str) -> Option<&'static str> {
     capabilities(agent, |known| known.package)
 }
 
-/// Returns the command that installs an agent's CLI; `None` for an agent that Teamster does not know.
+/// The page from which Node.js is installed, which includes npm.
+pub(crate) const NODE: &str = "https://nodejs.org/en/download";
+
+/// Returns how to install an agent's CLI here; `None` for an agent that Teamster does not know. Without npm, Node.js comes first.
 pub(crate) fn install(agent: &str) -> Option<Printable> {
+    let command = install_command(agent)?;
+    Some(if has_npm() { command } else { printable!("install Node.js ({}), then {}", NODE, command) })
+}
+
+/// Returns the command that installs an agent's CLI.
+pub(crate) fn install_command(agent: &str) -> Option<Printable> {
     Some(printable!("npm install -g {}", package(agent)?))
+}
+
+/// Whether npm is in PATH.
+pub(crate) fn has_npm() -> bool {
+    let directory = std::env::current_dir().unwrap_or_default();
+    find_program("npm".as_ref(), std::env::var_os("PATH").as_deref(), &directory).is_ok()
 }
 
 /// Returns the name of an agent's program.
@@ -100,8 +130,40 @@ fn capabilities(agent: &str, text: impl Fn(&Capabilities) -> &'static str) -> Op
     Some(found).filter(|text| !text.is_empty())
 }
 
-/// Returns the agent that is used if none is named: the first with credentials, otherwise the first that is installed.
-pub(crate) fn default_agent(runtime: &Runtime) -> &'static str {
+/// The value of `--agent` that selects an agent by what is installed here.
+pub(crate) const AUTO: &str = "auto";
+
+/// Returns the agent that is used if none is named: `claude` if it is installed, otherwise that of [`AUTO`].
+pub(crate) fn default_agent() -> &'static str {
+    let runtime = Runtime::new();
+    let is_installed = runtime.readiness(Registry::DEFAULT).is_ok_and(|state| state > Readiness::NotInstalled);
+    if is_installed { Registry::DEFAULT } else { best_agent(&runtime) }
+}
+
+/// Returns the agent of [`AUTO`].
+pub(crate) fn auto_agent() -> &'static str {
+    best_agent(&Runtime::new())
+}
+
+/// Whether a name is [`AUTO`].
+pub(crate) fn is_auto(name: &str) -> bool {
+    name.eq_ignore_ascii_case(AUTO)
+}
+
+/// Returns the line that says which agent is used, if a person may not expect it.
+pub(crate) fn note_of_default(agent: &'static str) -> Option<Printable> {
+    (agent != Registry::DEFAULT).then(|| {
+        printable!("the agent is {}: {} is not installed (--agent selects another one)", agent, Registry::DEFAULT)
+    })
+}
+
+/// Returns the line that says which agent [`AUTO`] is.
+pub(crate) fn note_of_auto(agent: &'static str) -> Printable {
+    printable!("the agent is {} (auto: the first one with a login, else the first one installed)", agent)
+}
+
+/// Returns the first agent with credentials, otherwise the first that is installed.
+fn best_agent(runtime: &Runtime) -> &'static str {
     let readiness = |agent: &str| runtime.readiness(agent).unwrap_or(Readiness::NotInstalled);
     // `max_by_key` returns the last of several.
     let best = AGENTS.into_iter().rev().max_by_key(|agent| readiness(agent));

@@ -3,7 +3,7 @@
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use teamster::{Readiness, Runtime};
+use teamster::{Readiness, Registry, Runtime};
 
 use crate::exit;
 use crate::printable::{Printable, printable};
@@ -18,37 +18,42 @@ const NEXT: Style = AnsiColor::Cyan.on_default();
 pub(crate) fn main() -> u8 {
     let runtime = Runtime::new();
     let states = vendor::AGENTS.map(|agent| (agent, runtime.readiness(agent).unwrap_or(Readiness::NotInstalled)));
-    match screen(&states).write_line(&mut anstream::stdout()) {
+    match screen(&states, vendor::has_npm()).write_line(&mut anstream::stdout()) {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::NO_READER,
         Err(_) => exit::FAILURE,
     }
 }
 
-fn screen(states: &[(&'static str, Readiness)]) -> Printable {
+fn screen(states: &[(&'static str, Readiness)], has_npm: bool) -> Printable {
     let mut lines = vec!["Teamster runs AI agent CLIs with one interface.".into(), Printable::default()];
-    lines.extend(states.iter().map(|(agent, state)| line(agent, *state)));
+    lines.extend(states.iter().map(|(agent, state)| line(agent, *state, has_npm)));
     lines.push(Printable::default());
-    lines.extend(next(states));
+    lines.extend(next(states, has_npm));
     lines.push(Printable::default());
     lines.push("All commands and options: teamster --help".into());
     Printable::join(lines, "\n")
 }
 
-fn line(agent: &'static str, state: Readiness) -> Printable {
+fn line(agent: &'static str, state: Readiness, has_npm: bool) -> Printable {
     let (mark, style, text): (_, _, Printable) = match state {
         Readiness::Ready => ("✓", GOOD, "ready".into()),
         Readiness::NoCredentials => ("!", CAUTION, "installed, no login found".into()),
-        _ => ("–", ABSENT, printable!("not installed: {}", vendor::install(agent).unwrap_or_default())),
+        _ if has_npm => {
+            ("–", ABSENT, printable!("not installed: {}", vendor::install_command(agent).unwrap_or_default()))
+        }
+        _ => ("–", ABSENT, "not installed".into()),
     };
     printable!("  {} {:<9} {}", Printable::from(mark).styled(style), agent, text)
 }
 
 /// Returns what to type next.
-fn next(states: &[(&'static str, Readiness)]) -> Vec<Printable> {
+fn next(states: &[(&'static str, Readiness)], has_npm: bool) -> Vec<Printable> {
     let command = |text: Printable| printable!("  {}", text.styled(NEXT));
     let fix = printable!("Or answer y to each step: {}", Printable::from("teamster doctor --fix").styled(NEXT));
-    let best = states.iter().rev().max_by_key(|(_, state)| *state);
+    // The agent that is used if none is named.
+    let default = states.iter().find(|(agent, state)| *agent == Registry::DEFAULT && *state != Readiness::NotInstalled);
+    let best = default.or_else(|| states.iter().rev().max_by_key(|(_, state)| *state));
     match best {
         Some((agent, Readiness::Ready)) => vec![
             printable!("Next, with {}:", *agent),
@@ -61,9 +66,16 @@ fn next(states: &[(&'static str, Readiness)]) -> Vec<Printable> {
             command("teamster chat".into()),
             fix,
         ],
-        _ => vec![
+        _ if has_npm => vec![
             "Next: install one of them, for example:".into(),
-            command(vendor::install("claude").unwrap_or_default()),
+            command(vendor::install_command("claude").unwrap_or_default()),
+            fix,
+        ],
+        _ => vec![
+            "Next: install Node.js, which includes npm:".into(),
+            command(vendor::NODE.into()),
+            "Then install one of the agents, for example:".into(),
+            command(vendor::install_command("claude").unwrap_or_default()),
             fix,
         ],
     }
@@ -84,7 +96,15 @@ mod tests {
 
     fn shown(states: [Readiness; 4]) -> String {
         let states: Vec<_> = vendor::AGENTS.into_iter().zip(states).collect();
-        screen(&states).without_styles().as_str().to_owned()
+        screen(&states, true).without_styles().as_str().to_owned()
+    }
+
+    #[test]
+    fn without_npm_it_names_node_first() {
+        let states: Vec<_> = vendor::AGENTS.into_iter().map(|agent| (agent, Readiness::NotInstalled)).collect();
+        let screen = screen(&states, false).without_styles();
+        let (node, npm) = (screen.as_str().find(vendor::NODE).unwrap(), screen.as_str().find("npm install").unwrap());
+        assert!(node < npm, "{screen}");
     }
 
     #[test]

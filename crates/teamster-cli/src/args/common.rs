@@ -20,7 +20,9 @@ pub(super) const OUTPUT: &str = "Output";
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; a request has enums in their place")]
 pub(crate) struct CommonArgs {
-    /// Use this agent
+    /// Use this agent; auto: the first one with a login here
+    ///
+    /// Without it, claude is used if it is installed, otherwise auto.
     #[arg(short, long, value_name = "NAME", default_value = teamster::Registry::DEFAULT)]
     #[arg(value_parser = values::AgentName, hide_possible_values = true)]
     pub(crate) agent: String,

@@ -29,6 +29,7 @@ use crate::replay::ReplayArgs;
 use crate::sessions::SessionsArgs;
 use crate::settings::{self, AGENT_COMMANDS, Matches, NEGATION, Refusal};
 use crate::usage::UsageArgs;
+use crate::vendor;
 
 pub(crate) use chat::ChatArgs;
 pub(crate) use choices::{Permission, ToolOutput, Trust};
@@ -78,6 +79,13 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     Replay(ReplayArgs),
     Fake(FakeArgs),
+    /// Show the manual page of teamster, or of one of its commands
+    ///
+    /// On a terminal, the program man shows it. A pipe gets plain text.
+    Man {
+        /// A command, such as run
+        command: Option<String>,
+    },
     /// Print a shell completion script
     #[command(after_help = "Example:  teamster completions bash > ~/.local/share/bash-completion/completions/teamster")]
     Completions {
@@ -108,7 +116,7 @@ pub(crate) fn parse(
 ) -> Result<Invocation, Refusal> {
     let matches = settings::matches(command(), argv, inputs, default_agent);
     let Matches { matches, notes, problems, agent_origin } = matches.map_err(|refusal| match refusal {
-        Refusal::Usage(error) => Refusal::Usage(suggestion::with_command(error, &command())),
+        Refusal::Usage(error) => Refusal::Usage(suggestion::improved(error, &command(), argv)),
         refusal @ Refusal::Config(_) => refusal,
     })?;
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
@@ -122,7 +130,26 @@ pub(crate) fn parse(
     if let Command::Doctor(args) = &mut cli.command {
         args.agent_origin = agent_origin;
     }
+    let mut notes = notes;
+    notes.extend(choose_agent(&mut cli.command));
     Ok(Invocation { cli, notes, problems })
+}
+
+/// Replaces the agent `auto` by one that is installed, and returns a note on it.
+fn choose_agent(command: &mut Command) -> Option<Printable> {
+    let agent = match command {
+        Command::Run(args) => &mut args.common.agent,
+        Command::Chat(args) => &mut args.conversation.common.agent,
+        Command::Session(args) => &mut args.conversation.common.agent,
+        Command::Doctor(args) => &mut args.agent,
+        _ => return None,
+    };
+    if !vendor::is_auto(agent) {
+        return None;
+    }
+    let chosen = vendor::auto_agent();
+    chosen.clone_into(agent);
+    Some(vendor::note_of_auto(chosen))
 }
 
 /// Builds clap's definition of the command. Each switch gets a hidden negation, such as `--no-mcp-strict`.

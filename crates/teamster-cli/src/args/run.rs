@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     ///   json    for programs: the result as one document, at the end
     ///
     /// Errors go to stderr in every format, as does the summary of pretty.
-    #[arg(long, value_name = "FORMAT", help_heading = OUTPUT, verbatim_doc_comment)]
+    #[arg(short, long, value_name = "FORMAT", help_heading = OUTPUT, verbatim_doc_comment)]
     #[arg(default_value = "pretty", hide_default_value = true, hide_possible_values = true)]
     pub(crate) output: Format,
 

@@ -66,7 +66,7 @@ pub(crate) struct SendArgs {
     no_wait: bool,
 
     /// Print as: pretty (default), text, ndjson or json
-    #[arg(id = "send_output", long = "output", value_name = "FORMAT")]
+    #[arg(id = "send_output", short = 'o', long = "output", value_name = "FORMAT")]
     #[arg(default_value = "pretty", hide_default_value = true, hide_possible_values = true)]
     output: Format,
 

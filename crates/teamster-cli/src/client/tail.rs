@@ -33,7 +33,7 @@ pub(crate) struct TailArgs {
     no_follow: bool,
 
     /// Print as: pretty (default) or ndjson
-    #[arg(id = "tail_output", long = "output", value_name = "FORMAT")]
+    #[arg(id = "tail_output", short = 'o', long = "output", value_name = "FORMAT")]
     #[arg(default_value = "pretty", hide_default_value = true, hide_possible_values = true)]
     output: TailFormat,
 

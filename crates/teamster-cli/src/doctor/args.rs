@@ -33,7 +33,7 @@ pub(crate) struct DoctorArgs {
 
     /// Offer to install, update and log in agents that are not ready
     ///
-    /// With --agent only this one. Each command is shown first and runs only after y. It needs a terminal, unless --yes is
+    /// With --agent only this one. Each command is shown first and runs only after y; q ends it. It needs a terminal, unless --yes is
     /// given.
     #[arg(long, conflicts_with_all = ["sweep", "restore", "json"])]
     pub(crate) fix: bool,

@@ -25,6 +25,8 @@ enum Outcome {
     Done,
     /// It failed, or the user refused it.
     NotDone,
+    /// The user wants no further step.
+    Left,
     Interrupted,
 }
 
@@ -46,7 +48,7 @@ pub(super) fn main(runtime: &Runtime, args: &DoctorArgs) -> u8 {
     println(&Printable::default());
     // An agent that is installed now may be the default one.
     match args.agent_origin {
-        AgentOrigin::Machine => inspect(runtime, args, vendor::default_agent(&Runtime::new())),
+        AgentOrigin::Machine => inspect(runtime, args, vendor::default_agent()),
         AgentOrigin::Configuration | AgentOrigin::CommandLine => inspect(runtime, args, &args.agent),
     }
 }
@@ -67,7 +69,7 @@ async fn fix_all(runtime: &Runtime, args: &DoctorArgs, signals: &mut Signals) ->
     for name in &known {
         let Some(inspection) = inspect_one(runtime, args, name).await else { continue };
         match fix(runtime, args, inspection, &mut has_steps, signals).await {
-            Outcome::Interrupted => return Outcome::Interrupted,
+            outcome @ (Outcome::Interrupted | Outcome::Left) => return outcome,
             Outcome::Done | Outcome::NotDone => {}
         }
     }
@@ -100,7 +102,7 @@ async fn fix(
             outcome = check(&current, &inspection);
         }
         step = match (outcome, current) {
-            (Outcome::Interrupted, _) => return Outcome::Interrupted,
+            (outcome @ (Outcome::Interrupted | Outcome::Left), _) => return outcome,
             // An older version can log in too.
             (_, Step::Npm { .. }) => Step::login(&inspection),
             (_, Step::Login { .. }) => None,
@@ -125,9 +127,10 @@ async fn offer(step: &Step, args: &DoctorArgs, signals: &mut Signals) -> Outcome
             println(&printable!("  {}{}", step.command(), place));
         }
         Step::Npm { .. } | Step::Login { .. } => {
-            match ask(&printable!("  Run {}? [y/N] ", step.command()), signals).await {
-                Some(true) => {}
-                Some(false) => return Outcome::NotDone,
+            match ask(&printable!("  Run {}? [y/N, q to quit] ", step.command()), signals).await {
+                Some(Reply::Yes) => {}
+                Some(Reply::No) => return Outcome::NotDone,
+                Some(Reply::Quit) => return Outcome::Left,
                 None => {
                     println(&Printable::default());
                     return Outcome::Interrupted;
@@ -164,7 +167,7 @@ fn report(error: &NpmError) -> Outcome {
         NpmError::Missing(_) | NpmError::Failed { .. } => Printable::message(&error.to_string()),
         _ => option_names::in_error(error),
     };
-    write_error(&mut err, &message, error.hint().map(Printable::from).as_ref());
+    write_error(&mut err, &message, error.hint().as_ref());
     if matches!(error, NpmError::Interrupted) { Outcome::Interrupted } else { Outcome::NotDone }
 }
 
@@ -194,23 +197,44 @@ fn check(step: &Step, after: &Inspection) -> Outcome {
     }
 }
 
+/// The answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    Yes,
+    No,
+    Quit,
+}
+
+impl Reply {
+    fn read(line: &str) -> Self {
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => Self::Yes,
+            "q" | "quit" | "exit" => Self::Quit,
+            _ => Self::No,
+        }
+    }
+}
+
 /// Asks a question. Returns `None` after a signal. What was typed before the question does not answer it.
-async fn ask(question: &Printable, signals: &mut Signals) -> Option<bool> {
+async fn ask(question: &Printable, signals: &mut Signals) -> Option<Reply> {
     _ = tcflush(io::stdin(), QueueSelector::IFlush);
     let mut out = anstream::stdout();
     _ = question.write(&mut out).and_then(|()| out.flush());
     let (sender, answer) = oneshot::channel();
     let read = move || {
         let mut line = String::new();
-        // The end of input and an error answer no.
-        let read = io::stdin().lock().read_line(&mut line).is_ok();
-        _ = sender.send(read && ["y", "yes"].contains(&line.trim().to_lowercase().as_str()));
+        // The end of input and an error end the questions: no further one would get an answer.
+        let reply = match io::stdin().lock().read_line(&mut line) {
+            Ok(0) | Err(_) => Reply::Quit,
+            Ok(_) => Reply::read(&line),
+        };
+        _ = sender.send(reply);
     };
     if std::thread::Builder::new().name("answer".to_owned()).spawn(read).is_err() {
-        return Some(false);
+        return Some(Reply::No);
     }
     tokio::select! {
-        answer = answer => Some(answer.unwrap_or(false)),
+        answer = answer => Some(answer.unwrap_or(Reply::No)),
         _ = signals.next() => None,
     }
 }

@@ -9,7 +9,9 @@ use teamster_process::{
     Exit, FindError, Output, ProcessTree, Spawn, SpawnError, Stdin, Supervisor, TailReader, find_program,
 };
 
+use crate::printable::{Printable, printable};
 use crate::signals::Signals;
+use crate::vendor;
 
 /// The time that npm has to remove incomplete files.
 const GRACE: Duration = Duration::from_secs(5);
@@ -37,11 +39,11 @@ pub(super) enum NpmError {
 
 impl NpmError {
     /// Returns how to correct the error.
-    pub(super) fn hint(&self) -> Option<&'static str> {
+    pub(super) fn hint(&self) -> Option<Printable> {
         match self {
-            Self::Missing(_) => Some("install Node.js, which includes npm: https://nodejs.org/en/download"),
+            Self::Missing(_) => Some(printable!("install Node.js, which includes npm: {}", vendor::NODE)),
             Self::Failed { stderr, .. } if stderr.contains("EACCES") => {
-                Some("npm may not write there; to install for this user: npm config set prefix ~/.local")
+                Some("npm may not write there; to install for this user: npm config set prefix ~/.local".into())
             }
             _ => None,
         }

@@ -50,7 +50,8 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
     };
     let code = Printable::exact(failure.code.as_str());
     let hint = match hints {
-        Hints::Run | Hints::Chat => hint(failure, result, agent),
+        Hints::Run => hint(failure, result, agent, true),
+        Hints::Chat => hint(failure, result, agent, false),
         Hints::Gateway { conversation } => gateway_hint(failure, result, agent, conversation.as_deref()),
     };
     write_lines(err, style, label, &printable!("{} [{}]", message, code), hint.as_ref());
@@ -118,18 +119,34 @@ fn at_words(message: &Printable) -> Printable {
     }
 }
 
-fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable> {
-    let id = result.session_id.as_ref();
+/// Whether a message is about a limit of the request, as Teamster and Claude Code 2.1.197 word it, and not about the account.
+fn is_own_limit(message: &str) -> bool {
+    ["limit of", " its budget of ", "Reached maximum budget"].iter().any(|text| message.contains(text))
+}
+
+/// Returns the option that raises the limit of tokens or cost that this message names.
+fn budget_option(message: &str) -> &'static str {
+    match (message.contains("the session has"), message.contains(" tokens")) {
+        (true, true) => "raise --max-session-tokens",
+        (true, false) => "raise --max-session-budget",
+        (false, true) => "raise --max-tokens",
+        (false, false) => "raise --max-budget",
+    }
+}
+
+/// Returns how to proceed. After a run, a command that resumes its session can be pasted.
+fn hint(failure: &Failure, result: &RunResult, agent: &str, is_run: bool) -> Option<Printable> {
+    let id = result.session_id.as_ref().filter(|_| is_run);
     let resume = id.map(|id| {
         let (agent, id) = (Printable::shell_word(agent), Printable::shell_word(id.as_str()));
-        printable!("--agent {} --resume {}", agent, id)
+        printable!("teamster run --agent {} --resume {} 'continue'", agent, id)
     });
     let or_resume = |text: &'static str| match &resume {
-        Some(resume) => printable!("{}, or resume with {}", text, resume),
+        Some(resume) => printable!("{}, or resume: {}", text, resume),
         None => text.into(),
     };
     Some(match failure.code {
-        ErrorCode::Aborted => printable!("resume with {}", resume?),
+        ErrorCode::Aborted => printable!("to resume: {}", resume?),
         ErrorCode::CliNotFound => match vendor::install(agent).filter(|_| is_usual_program(failure, agent)) {
             Some(install) => printable!("{}; or name the program with --cli-path", install),
             None => "check the program that --cli-path (BACKEND_CLI_PATH) names".into(),
@@ -138,7 +155,7 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
         ErrorCode::WatchdogTimeout => or_resume("raise --timeout, --tool-timeout or --startup-timeout"),
         ErrorCode::DeadlineExceeded => or_resume("raise --deadline"),
         ErrorCode::MaxTurns => or_resume("raise --max-turns"),
-        ErrorCode::Budget if failure.message.contains("limit of") => or_resume("raise --max-budget"),
+        ErrorCode::Budget if is_own_limit(&failure.message) => or_resume(budget_option(&failure.message)),
         ErrorCode::Budget => "check the balance of the account at the vendor".into(),
         ErrorCode::Auth if missing_variable(&failure.message).is_some() => {
             let name = missing_variable(&failure.message)?;
@@ -233,8 +250,30 @@ mod tests {
     #[test]
     fn a_missing_key_of_a_provider_is_named_in_the_hint() {
         let failure = Failure::new(ErrorCode::Auth, "Missing environment variable: `MY_KEY`.");
-        let hint = hint(&failure, &RunResult::default(), "codex").unwrap();
+        let hint = hint(&failure, &RunResult::default(), "codex", true).unwrap();
         assert_eq!(hint.as_str(), "set MY_KEY, the key of the provider in the agent's configuration");
+    }
+
+    #[test]
+    fn the_hint_for_an_own_limit_names_its_option_and_never_the_account() {
+        let mut result = RunResult::default();
+        result.session_id = Some("67c9".into());
+        for (message, option) in [
+            ("Reached maximum budget ($0.003)", "raise --max-budget, or resume: "),
+            ("the limit of 0.5 US dollars was reached", "raise --max-budget, or resume: "),
+            ("the turn has used its budget of 200 tokens", "raise --max-tokens, or resume: "),
+            ("the session has used its budget of 200 tokens", "raise --max-session-tokens, or resume: "),
+            ("the session has cost its budget of 2 US dollars", "raise --max-session-budget, or resume: "),
+        ] {
+            let failure = Failure::new(ErrorCode::Budget, message);
+            let hint = hint(&failure, &result, "claude", true).unwrap();
+            let command = "teamster run --agent claude --resume 67c9 'continue'";
+            assert_eq!(hint.as_str(), format!("{option}{command}"), "{message}");
+        }
+        let failure = Failure::new(ErrorCode::Budget, "Credit balance is too low");
+        assert!(hint(&failure, &result, "claude", true).unwrap().as_str().contains("balance of the account"));
+        let failure = Failure::new(ErrorCode::MaxTurns, "too many");
+        assert_eq!(hint(&failure, &result, "claude", false).unwrap().as_str(), "raise --max-turns");
     }
 
     #[cfg(feature = "serve")]

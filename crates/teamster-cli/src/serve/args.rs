@@ -7,8 +7,8 @@ use clap::ValueHint;
 /// Run the gateway: an HTTP API and channels for agents
 ///
 /// The gateway connects people and programs to agents and keeps their conversations. An accepted message survives a
-/// crash. Without options it listens on this machine only, keeps its data in ~/.local/share/teamster, and uses the
-/// agent that teamster doctor finds. The first line of its output is the URL.
+/// crash. Without options it listens on this machine only, keeps its data in ~/.local/share/teamster, and uses
+/// claude if it is installed, otherwise the first agent with a login. The first line of its output is the URL.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct ServeArgs {

@@ -37,8 +37,7 @@ pub(crate) const LOG_FILTER: &str = "warn,teamster=info,teamster_gateway=info";
 
 /// Runs the command and returns its exit code. `definition` is that of all commands.
 pub(crate) fn main(args: &ServeArgs, definition: &clap::Command) -> u8 {
-    let default_agent = || vendor::default_agent(&teamster::Runtime::new());
-    let values = values::resolve(args, definition, &mut SystemInputs, default_agent);
+    let values = values::resolve(args, definition, &mut SystemInputs, vendor::default_agent);
     values.notes.iter().chain(&readable_secrets(&values.section)).for_each(write_warning);
     let plan = match plan::plan(&values, &SystemInputs) {
         Ok(plan) => plan,

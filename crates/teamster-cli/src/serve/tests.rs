@@ -51,9 +51,9 @@ fn the_program_and_the_model_belong_to_their_agent() {
     let same = values(&none, file, &[("AGENT_BACKEND", "claude"), ("BACKEND_MODEL", "sonnet")]);
     assert_eq!(value(&same, "agent"), "claude (environment: AGENT_BACKEND)");
     assert_eq!(value(&same, "model"), "sonnet (environment: BACKEND_MODEL)");
-    assert_eq!(value(&values(&none, "", &[]), "agent"), "gemini (the best one installed)");
+    assert_eq!(value(&values(&none, "", &[]), "agent"), "gemini (chosen on this machine)");
     let program = values(&none, "[serve]\ncli_path = '/bin/x'\n", &[]);
-    assert_eq!(value(&program, "agent"), "claude (the best one installed)");
+    assert_eq!(value(&program, "agent"), "claude (chosen on this machine)");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::config::{self, ConfigError};
 use crate::plan::Inputs;
 use crate::printable::{Printable, printable};
 use crate::settings::{self, Given, Resolution, Setting};
+use crate::vendor;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +122,8 @@ pub(crate) fn resolve(
         variables.extend(discord_token(&section, &mut notes));
     }
     let layers = [built_in, defaults, file_layer(&section), variables, options(args)];
-    let values = merge(layers, default_agent);
+    let mut values = merge(layers, default_agent);
+    choose_agent(&mut values, &mut notes);
     ServeValues { values, problems, notes, registry, section }
 }
 
@@ -143,6 +145,19 @@ fn discord_token(section: &ServeSection, notes: &mut Vec<Printable>) -> Option<(
     }
     let source = Source::Setting(settings::Origin::Variable(DISCORD_TOKEN.to_owned()));
     Some(("discord.token_env".to_owned(), DISCORD_TOKEN.into(), source))
+}
+
+/// Replaces the value `auto` of the agent, and notes which agent was chosen on this machine.
+fn choose_agent(values: &mut BTreeMap<String, (Value, Source)>, notes: &mut Vec<Printable>) {
+    let Some((agent, source)) = values.get_mut("agent") else { return };
+    if agent.as_str().is_some_and(vendor::is_auto) {
+        let chosen = vendor::auto_agent();
+        (*agent, *source) = (chosen.into(), Source::Setting(settings::Origin::Machine));
+        notes.push(vendor::note_of_auto(chosen));
+    } else if *source == Source::Setting(settings::Origin::Machine) {
+        let chosen = vendor::AGENTS.into_iter().find(|name| agent.as_str() == Some(name));
+        notes.extend(chosen.and_then(vendor::note_of_default));
+    }
 }
 
 /// Returns the value of a setting as `[serve]` has it.

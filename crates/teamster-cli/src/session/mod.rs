@@ -35,6 +35,7 @@ use crate::args::SessionArgs;
 use crate::exit;
 use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
+use crate::preflight;
 use crate::render::write_notice;
 use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error};
 use crate::signals::{Signal, Signals};
@@ -49,6 +50,7 @@ pub(crate) fn main(args: SessionArgs) -> u8 {
     match plan::plan_session(args.conversation, Limits::default().answer, &mut SystemInputs) {
         Ok(mut plan) => {
             plan.request.background_tasks = background_tasks;
+            preflight::report(&plan.agent, &plan.request);
             runtime::run_command(runtime::Threads::Main, run_session(plan))
         }
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),

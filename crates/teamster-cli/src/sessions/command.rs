@@ -45,7 +45,14 @@ pub(crate) struct SessionsArgs {
     pub(crate) limit: usize,
 
     /// Print as: text (default) or json
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_default_value = true, hide_possible_values = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     pub(crate) output: Format,
 
     /// Read definitions of further agents from this TOML file

@@ -17,7 +17,7 @@ pub(crate) enum Origin {
         profile: Option<String>,
     },
     Variable(String),
-    /// The machine: an agent that is installed.
+    /// The machine: the agent that is used if none is named.
     Machine,
 }
 
@@ -29,7 +29,7 @@ impl Origin {
             Self::File { file, line, profile: Some(name) } => {
                 printable!("{}:{} (profile {})", home_relative(file), *line, Printable::exact(name))
             }
-            Self::Machine => "the best one installed".into(),
+            Self::Machine => "chosen on this machine".into(),
             Self::Variable(name) => printable!("environment: {}", Printable::exact(name)),
         }
     }

@@ -18,6 +18,7 @@ use crate::config::ConfigError;
 use crate::doctor::AgentOrigin;
 use crate::plan::Inputs;
 use crate::printable::Printable;
+use crate::vendor;
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -96,8 +97,12 @@ pub(crate) fn matches(
             // It starts no agent, so notes on settings of agents do not matter.
             notes.clear();
         } else if agent_origin == AgentOrigin::Machine {
-            definition = definition
-                .mut_subcommand(name, |command| command.mut_arg("agent", |arg| arg.default_value(default_agent())));
+            let agent = default_agent();
+            definition =
+                definition.mut_subcommand(name, |command| command.mut_arg("agent", |arg| arg.default_value(agent)));
+            if AGENT_COMMANDS.contains(&name) {
+                notes.extend(vendor::note_of_default(agent));
+            }
         }
         for assignment in resolution.values.into_values() {
             if let Some(setting) = settings.iter().find(|setting| setting.id == assignment.id) {

@@ -78,10 +78,10 @@ fn write_program(path: &Path, script: &str) {
 fn a_missing_agent_is_installed_and_logged_in_after_two_questions() {
     let home = Home::new(Some(NPM));
     let mut terminal = home.terminal(&["--agent", "codex"]);
-    terminal.wait_for("Run npm install -g @openai/codex? [y/N]");
+    terminal.wait_for("Run npm install -g @openai/codex? [y/N, q to quit]");
     assert_eq!(home.npm_calls(), "", "nothing runs before the answer");
     terminal.press("y\n");
-    terminal.wait_for("Run codex login? [y/N]");
+    terminal.wait_for("Run codex login? [y/N, q to quit]");
     terminal.press("y\n");
     terminal.wait_for("Word:");
     terminal.press("hello\n");
@@ -96,7 +96,7 @@ fn a_refused_step_changes_nothing_and_the_code_is_that_of_the_verdict() {
     let home = Home::new(Some(NPM));
     for answer in ["n\n", "\n", "\x04", "yess\n"] {
         let mut terminal = home.terminal(&["--agent", "codex"]);
-        terminal.wait_for("[y/N]");
+        terminal.wait_for("[y/N, q to quit]");
         terminal.press(answer);
         assert_eq!(terminal.wait_for_exit(), 1, "{}", terminal.text());
     }
@@ -108,12 +108,12 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
     let npm = format!("printf 'installing\\n' > \"$HOME/now\"; until test -e \"$HOME/go\"; do sleep 0.02; done; {NPM}");
     let home = Home::new(Some(&npm));
     let mut terminal = home.terminal(&["--agent", "codex"]);
-    terminal.wait_for("[y/N]");
+    terminal.wait_for("[y/N, q to quit]");
     terminal.press("y\n");
     until("npm runs", || home.file("now").exists());
     terminal.press("y\n");
     fs::write(home.file("go"), "").unwrap();
-    terminal.wait_for("Run codex login? [y/N]");
+    terminal.wait_for("Run codex login? [y/N, q to quit]");
     terminal.press("n\n");
     // An agent without a login can run.
     assert_eq!(terminal.wait_for_exit(), 0, "{}", terminal.text());
@@ -125,10 +125,10 @@ fn all_agents_that_are_not_ready_are_offered_unless_one_is_named() {
     let home = Home::new(Some(NPM));
     let mut terminal = home.terminal(&[]);
     for package in ["@anthropic-ai/claude-code", "@openai/codex", "@google/gemini-cli", "opencode-ai"] {
-        terminal.wait_for(&format!("Run npm install -g {package}? [y/N]"));
+        terminal.wait_for(&format!("Run npm install -g {package}? [y/N, q to quit]"));
         terminal.press(if package.contains("codex") { "y\n" } else { "n\n" });
         if package.contains("codex") {
-            terminal.wait_for("Run codex login? [y/N]");
+            terminal.wait_for("Run codex login? [y/N, q to quit]");
             terminal.press("n\n");
         }
     }
@@ -195,7 +195,7 @@ fn ctrl_c_stops_npm_with_all_its_processes() {
         "trap '' INT TERM; (trap '' INT TERM; sleep 300) & echo $! > \"$HOME/child\"; echo $$ > \"$HOME/pid\"; wait";
     let home = Home::new(Some(npm));
     let mut terminal = home.terminal(&["--agent", "codex"]);
-    terminal.wait_for("[y/N]");
+    terminal.wait_for("[y/N, q to quit]");
     terminal.press("y\n");
     until("npm runs", || home.file("pid").exists());
     terminal.press("\x03");
@@ -212,7 +212,7 @@ fn ctrl_c_or_a_signal_stops_a_login_with_all_its_processes() {
         let home = Home::with_codex(NPM, "");
         write_program(&home.file("bin/codex"), stubborn);
         let mut terminal = home.terminal(&["--agent", "codex"]);
-        terminal.wait_for("Run codex login? [y/N]");
+        terminal.wait_for("Run codex login? [y/N, q to quit]");
         terminal.press("y\n");
         terminal.wait_for("started");
         match signal {
@@ -226,10 +226,21 @@ fn ctrl_c_or_a_signal_stops_a_login_with_all_its_processes() {
 }
 
 #[test]
+fn q_at_a_question_ends_the_questions() {
+    let home = Home::new(Some(NPM));
+    let mut terminal = home.terminal(&[]);
+    terminal.wait_for("Run npm install -g @anthropic-ai/claude-code? [y/N, q to quit]");
+    terminal.press("q\n");
+    assert_eq!(terminal.wait_for_exit(), 1, "{}", terminal.text());
+    assert_eq!(terminal.text().matches("[y/N, q to quit]").count(), 1, "{}", terminal.text());
+    assert_eq!(home.npm_calls(), "");
+}
+
+#[test]
 fn ctrl_c_at_a_question_ends_the_command() {
     let home = Home::new(Some(NPM));
     let mut terminal = home.terminal(&[]);
-    terminal.wait_for("[y/N]");
+    terminal.wait_for("[y/N, q to quit]");
     terminal.press("\x03");
     assert_eq!(terminal.wait_for_exit(), 130, "{}", terminal.text());
     assert_eq!(home.npm_calls(), "");

@@ -36,7 +36,7 @@ fn ctrl_c_asks_the_agent_to_stop() {
     assert_eq!((end.code, &result["aborted"]), (Some(130), &true.into()), "{}", end.err);
     assert!(end.err.contains("press Ctrl-C again to kill it"), "{}", end.err);
     assert!(
-        end.err.contains("interrupted: ") && end.err.contains("hint: resume with --agent claude --resume "),
+        end.err.contains("interrupted: ") && end.err.contains("hint: to resume: teamster run --agent claude --resume "),
         "{}",
         end.err
     );

@@ -25,7 +25,9 @@ fn without_arguments_it_names_the_next_command_to_type() {
     let folder = tempfile::tempdir().unwrap();
     let screen = ended(teamster(folder.path(), &[], &[]));
     assert_eq!(screen.code, Some(0));
-    assert!(screen.out.contains("  npm install -g @anthropic-ai/claude-code\n"), "{}", screen.out);
+    assert!(screen.out.contains("install Node.js, which includes npm:\n  https://nodejs.org"), "{}", screen.out);
+    let screen = ended(teamster(folder.path(), &["npm"], &[]));
+    assert!(screen.out.contains("Next: install one of them, for example:\n  npm install -g"), "{}", screen.out);
     let screen = ended(teamster(folder.path(), &["codex"], &[]));
     assert!(screen.out.contains("Next: log in to codex. Run `codex login`"), "{}", screen.out);
 }
@@ -48,7 +50,7 @@ fn the_key_of_a_provider_that_codex_is_configured_for_is_a_login() {
 }
 
 #[test]
-fn the_agent_that_is_installed_and_logged_in_is_the_default() {
+fn claude_is_the_default_if_it_is_installed_and_else_the_first_with_a_login() {
     let folder = tempfile::tempdir().unwrap();
     let agent = |programs: &[&str], variables: &[(&str, &str)]| {
         let mut command = teamster(folder.path(), programs, &["run", "--help"]);
@@ -59,8 +61,22 @@ fn the_agent_that_is_installed_and_logged_in_is_the_default() {
         default.split(']').next().unwrap().to_owned()
     };
     assert_eq!(agent(&[], &[]), "claude");
-    assert_eq!(agent(&["gemini", "opencode"], &[]), "gemini");
-    assert_eq!(agent(&["claude"], &[("GEMINI_API_KEY", "k")]), "gemini");
+    assert_eq!(agent(&["codex", "gemini"], &[]), "codex");
+    assert_eq!(agent(&[], &[("GEMINI_API_KEY", "k")]), "gemini");
+    let run = ended(std::mem::replace(
+        teamster(folder.path(), &[], &["run", "hi"]).env("GEMINI_API_KEY", "k"),
+        Command::new("true"),
+    ));
+    assert!(run.err.contains("the agent is gemini: claude is not installed"), "{}", run.err);
+    assert_eq!(agent(&["claude"], &[("GEMINI_API_KEY", "k")]), "claude");
+    for auto in [&["run", "--agent", "auto", "hi"][..], &["run", "hi"]] {
+        let mut command = teamster(folder.path(), &[], auto);
+        let run = ended(std::mem::replace(
+            command.env("GEMINI_API_KEY", "k").env("AGENT_BACKEND", "auto"),
+            Command::new("true"),
+        ));
+        assert!(run.err.contains("the agent is gemini (auto: "), "{}", run.err);
+    }
     assert_eq!(agent(&[], &[("GEMINI_API_KEY", "k"), ("AGENT_BACKEND", "codex")]), "codex");
 }
 
@@ -69,5 +85,7 @@ fn an_agent_that_is_not_installed_is_named_with_the_command_that_installs_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = ended(teamster(folder.path(), &[], &["run", "--agent", "codex", "hi"]));
     assert_eq!(run.code, Some(127));
+    assert!(run.err.contains("hint: install Node.js (https://nodejs.org/en/download), then npm"), "{}", run.err);
+    let run = ended(teamster(folder.path(), &["npm"], &["run", "--agent", "codex", "hi"]));
     assert!(run.err.contains("hint: npm install -g @openai/codex"), "{}", run.err);
 }

@@ -7,15 +7,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::Shell;
 
 use crate::args::command;
-use crate::completion;
-
-/// Gives each option that `-h` hides a long description: a man page lacks the short one.
-fn with_descriptions(page: clap::Command) -> clap::Command {
-    page.mut_args(|arg| match (arg.get_long_help(), arg.get_help().cloned()) {
-        (None, Some(help)) if arg.is_hide_short_help_set() => arg.long_help(help),
-        _ => arg,
-    })
-}
+use crate::{completion, man};
 
 #[test]
 fn no_option_of_a_man_page_lacks_its_description() {
@@ -35,15 +27,7 @@ fn no_option_of_a_man_page_lacks_its_description() {
 /// Returns the files that belong in `packaging/`, by their path in it.
 fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
-    let mut top = command().disable_help_subcommand(true);
-    top.build();
-    let mut pages = vec![top.clone()];
-    pages.extend(top.get_subcommands().cloned());
-    for page in pages {
-        let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
-        let mut text = Vec::new();
-        // The names of the pages of subcommands have a hyphen, as git's.
-        clap_mangen::Man::new(with_descriptions(page).name(name.clone())).render(&mut text).unwrap();
+    for (name, text) in man::pages(command()).unwrap() {
         files.insert(PathBuf::from(format!("man/{name}.1")), text);
     }
     for (shell, file) in [

@@ -20,7 +20,7 @@ fn a_failure_is_written_with_a_hint() {
     error: claude is not installed [CLI_NOT_FOUND]
      hint: npm install -g @anthropic-ai/claude-code; or name the program with --cli-path
     error: Reached maximum number of turns (1) [MAX_TURNS]
-     hint: raise --max-turns, or resume with --agent claude --resume 67c9c3e6
+     hint: raise --max-turns, or resume: teamster run --agent claude --resume 67c9c3e6 'continue'
     error: Reached maximum number of turns (1) [MAX_TURNS]
      hint: raise --max-turns
     error: the vendor is overloaded [OVERLOADED]
@@ -31,7 +31,7 @@ fn a_failure_is_written_with_a_hint() {
        two
     error: the CLI ended without a result [PROTOCOL]
     interrupted: the run was aborted [ABORTED]
-     hint: resume with --agent claude --resume 67c9c3e6
+     hint: to resume: teamster run --agent claude --resume 67c9c3e6 'continue'
     "#);
 }
 

@@ -97,6 +97,14 @@ impl<'a> Page<'a> {
         self.show(&terminal.text());
     }
 
+    /// Runs a line whose numbers are the same in each run, and shows them as they are.
+    pub(super) fn run_exact(&mut self, line: &str) {
+        let mut terminal = Terminal::start(&self.line(line), SIZE);
+        terminal.wait_for_exit();
+        let screen = self.workspace.neutral(&terminal.text());
+        self.block(&screen);
+    }
+
     /// Runs a line that is not shown.
     pub(super) fn quietly(&self, line: &str) {
         let mut command = self.line(line);
@@ -107,6 +115,10 @@ impl<'a> Page<'a> {
     /// Shows what is on a terminal.
     pub(super) fn show(&mut self, screen: &str) {
         let screen = plausible(&self.workspace.neutral(screen), 8);
+        self.block(&screen);
+    }
+
+    fn block(&mut self, screen: &str) {
         let lines: Vec<_> = screen.trim_end().lines().map(str::trim_end).collect();
         _ = write!(self.text, "\n```console\n{}\n```\n", lines.join("\n"));
     }

@@ -13,6 +13,7 @@ const RIGHT: &str = "export function add(a, b) {\n  return a + b;\n}\n";
 
 pub(super) fn first_screens(workspace: &Workspace, page: &mut Page<'_>) {
     page.section("What is here");
+    workspace.install_script("npm", "exit 1");
     page.prose("Without arguments, the command shows which agents are installed, and what to type next:");
     page.run("teamster");
     page.prose("After `npm install -g @anthropic-ai/claude-code`:");
@@ -146,11 +147,11 @@ pub(super) fn profile(workspace: &Workspace, page: &mut Page<'_>) {
     );
     page.section("A profile");
     page.prose("`teamster config init` writes a file with every setting as a comment. Add a profile to the file:");
-    page.run("teamster config init");
+    page.run_exact("teamster config init");
     page.run(
         "cat >> ~/.config/teamster/config.toml <<END\n[profiles.review]\npermission = \"read-only\"\n\
          append_system_prompt = \"Review the change. Do not edit files.\"\nmax_turns = 20\nEND",
     );
-    page.run("teamster config show --profile review");
+    page.run_exact("teamster config show --profile review");
     page.run("teamster run --profile review 'Review the last commit'");
 }
