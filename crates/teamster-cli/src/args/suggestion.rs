@@ -70,7 +70,7 @@ fn tip(mut error: clap::Error, text: &Printable) -> clap::Error {
     for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedCommand] {
         error.remove(kind);
     }
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(text.as_str())]));
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(text.as_str().to_owned())]));
     error
 }
 
