@@ -150,14 +150,14 @@ pub(crate) fn is_auto(name: &str) -> bool {
     name.eq_ignore_ascii_case(AUTO)
 }
 
-/// Returns the line that says which agent is used, if a person may not expect it.
+/// Returns the line that names the agent which is used, if a person may not expect it.
 pub(crate) fn note_of_default(agent: &'static str) -> Option<Printable> {
     (agent != Registry::DEFAULT).then(|| {
         printable!("the agent is {}: {} is not installed (--agent selects another one)", agent, Registry::DEFAULT)
     })
 }
 
-/// Returns the line that says which agent [`AUTO`] is.
+/// Returns the line that names the agent of [`AUTO`].
 pub(crate) fn note_of_auto(agent: &'static str) -> Printable {
     printable!("the agent is {} (auto: the first one with a login, else the first one installed)", agent)
 }

@@ -51,14 +51,21 @@ fn line(agent: &'static str, state: Readiness, has_npm: bool) -> Printable {
 fn next(states: &[(&'static str, Readiness)], has_npm: bool) -> Vec<Printable> {
     let command = |text: Printable| printable!("  {}", text.styled(NEXT));
     let fix = printable!("Or answer y to each step: {}", Printable::from("teamster doctor --fix").styled(NEXT));
-    // The agent that is used if none is named.
-    let default = states.iter().find(|(agent, state)| *agent == Registry::DEFAULT && *state != Readiness::NotInstalled);
-    let best = default.or_else(|| states.iter().rev().max_by_key(|(_, state)| *state));
+    let best = states.iter().rev().max_by_key(|(_, state)| *state);
+    // The agent that is used if none is named, also if another one is ready.
+    let has_default =
+        |(agent, state): &(&str, Readiness)| *agent == Registry::DEFAULT && *state != Readiness::NotInstalled;
+    let option = match best {
+        Some((agent, _)) if *agent != Registry::DEFAULT && states.iter().any(has_default) => {
+            printable!(" --agent {}", *agent)
+        }
+        _ => Printable::default(),
+    };
     match best {
         Some((agent, Readiness::Ready)) => vec![
             printable!("Next, with {}:", *agent),
-            command("teamster run 'What does this project do?'".into()),
-            command("teamster chat".into()),
+            command(printable!("teamster run{} 'What does this project do?'", &option)),
+            command(printable!("teamster chat{}", &option)),
         ],
         Some((agent, Readiness::NoCredentials)) => vec![
             printable!("Next: log in to {}. {}.", *agent, sentence(vendor::login(agent).unwrap_or_default())),
@@ -149,8 +156,8 @@ mod tests {
           ✓ opencode  ready
 
         Next, with gemini:
-          teamster run 'What does this project do?'
-          teamster chat
+          teamster run --agent gemini 'What does this project do?'
+          teamster chat --agent gemini
 
         All commands and options: teamster --help
         ");

@@ -206,6 +206,6 @@ mod tests {
             let message = message(&["run", option, "hi"]);
             assert!(message.contains(expected) && !message.contains("use '--"), "{message}");
         }
-        assert!(message(&["run", "--modle", "x", "hi"]).contains("'--model'"));
+        assert!(message(&["run", "--modle", "x", "hi"]).contains("a similar argument exists"));
     }
 }

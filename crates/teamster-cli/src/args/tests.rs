@@ -67,6 +67,7 @@ fn the_command_lists_its_subcommands() {
       config         Show and edit the configuration
       replay         Print a recording (teamster run --record FILE)
       fake           Imitate an agent's CLI, from a scenario or a recording
+      man            Show the manual page of teamster, or of one of its commands
       completions    Print a shell completion script
       help           Print this message or the help of the given subcommand(s)
 

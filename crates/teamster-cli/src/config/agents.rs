@@ -165,7 +165,7 @@ mod tests {
         .chain([error_in(&format!("[agents.x]\n{entry}[agents.x]\n{entry}"))])
         .collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        1: unknown table "agent"; did you mean "agents"?
+        1: unknown table [agent.x]: write [agents.x]
         1: unknown table "x" & 1: string values must be quoted, expected literal string
         2: invalid type: integer `1`, expected a table, as in [agents.NAME]
         1: missing field `command`
@@ -180,10 +180,11 @@ mod tests {
         2: invalid agent name "X": use lower-case letters, digits, - and _, and begin with a letter
         2: the agent "claude" is built in: use a different name
         2: the agent "acp" is built in: use a different name
+        2: "auto" selects an installed agent: use a different name
         2: invalid agent name "": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "1a": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "a b": use lower-case letters, digits, - and _, and begin with a letter
-        4: the key "x" is set twice: remove one of them & 5: the key "protocol" is set twice: remove one of them & 6: the key "command" is set twice: remove one of them
+        4: [agents.x] is already open in line 1: move these lines there
         "#);
     }
 }

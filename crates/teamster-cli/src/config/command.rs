@@ -65,7 +65,7 @@ enum Action {
         key: String,
 
         /// The value; several for a list
-        #[arg(value_name = "VALUE", required = true, num_args = 1.., allow_hyphen_values = true)]
+        #[arg(value_name = "VALUE", required = true, num_args = 1.., allow_negative_numbers = true)]
         values: Vec<String>,
     },
     /// Remove a value from the configuration file

@@ -42,6 +42,9 @@ type Table<'i> = DeTable<'i>;
 /// The keys at the top of the user's file.
 pub(super) const TABLES: [&str; 5] = ["agents", "defaults", "profiles", "projects", "serve"];
 
+/// Those of them that contain tables with names: `[profiles.NAME]`.
+const NAMED: [&str; 2] = ["agents", "profiles"];
+
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
@@ -129,7 +132,7 @@ impl<'a> Reader<'a> {
                 format!("a project's file cannot have the table {name}: only defaults")
             }
             // `[profile.review]`
-            Owner::User if TABLES.contains(&plural.as_str()) && matches!(value, DeValue::Table(_)) => match inner {
+            Owner::User if NAMED.contains(&plural.as_str()) && matches!(value, DeValue::Table(_)) => match inner {
                 Some((inner, _)) => format!("unknown table [{name}.{0}]: write [{plural}.{0}]", inner.get_ref()),
                 None => format!("unknown table [{name}]: write [{plural}.NAME]"),
             },
@@ -239,7 +242,11 @@ impl<'a> Reader<'a> {
             DeValue::Integer(number) if setting.takes_number() => Ok(number.to_string()),
             DeValue::Float(number) if setting.takes_number() => Ok(number.as_str().to_owned()),
             DeValue::Integer(number) => Err(format!("a text is needed: {} = \"{number}\"", setting.key)),
-            DeValue::Float(number) => Err(format!("a text is needed: {} = \"{}\"", setting.key, number.as_str())),
+            // A number that is no number is reported as such.
+            DeValue::Float(number) if !number.as_str().is_empty() => {
+                Err(format!("a text is needed: {} = \"{}\"", setting.key, number.as_str()))
+            }
+            DeValue::Float(_) => Ok(String::new()),
             table @ DeValue::Table(_) if setting.takes_json() => Ok(json(table).to_string()),
             _ => Err("a text is needed".to_owned()),
         }

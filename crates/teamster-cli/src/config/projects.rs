@@ -157,6 +157,14 @@ mod tests {
     fn a_wrong_entry_is_a_problem_with_its_line() {
         let text = "[projects]\nx = 1\n[projects.'a'.claude]\nallow_tool = ['Bash(', 1]\ndeny = 2\n[projects.'/b'.c]\nallow_tool = 'x'";
         let problems: Vec<String> = read_text(text).problems.iter().map(ToString::to_string).collect();
-        insta::assert_snapshot!(problems.join("\n"), @"");
+        insta::assert_snapshot!(problems.join("\n"), @r#"
+        c:2: "x" is no absolute path of a directory
+        c:2: a table is needed, as in [projects."DIRECTORY".AGENT]
+        c:3: "a" is no absolute path of a directory
+        c:4: "Bash(" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+        c:4: a rule in quotes is needed
+        c:5: unknown key "deny": only allow_tool is allowed
+        c:7: allow_tool: a list is needed
+        "#);
     }
 }

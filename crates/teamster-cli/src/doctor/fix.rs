@@ -126,6 +126,8 @@ async fn offer(step: &Step, args: &DoctorArgs, signals: &mut Signals) -> Outcome
             let place = prefix.map(|prefix| printable!(", into {}", Printable::exact(&prefix))).unwrap_or_default();
             println(&printable!("  {}{}", step.command(), place));
         }
+        // Before a question whose answer would have no effect.
+        Step::Npm { .. } if !vendor::has_npm() => return report(&NpmError::NotInPath),
         Step::Npm { .. } | Step::Login { .. } => {
             match ask(&printable!("  Run {}? [y/N, q to quit] ", step.command()), signals).await {
                 Some(Reply::Yes) => {}
@@ -164,7 +166,7 @@ fn report(error: &NpmError) -> Outcome {
     }
     let message = match error {
         // The names of the directories that were searched do not help.
-        NpmError::Missing(_) | NpmError::Failed { .. } => Printable::message(&error.to_string()),
+        NpmError::Missing(_) | NpmError::NotInPath | NpmError::Failed { .. } => Printable::message(&error.to_string()),
         _ => option_names::in_error(error),
     };
     write_error(&mut err, &message, error.hint().as_ref());

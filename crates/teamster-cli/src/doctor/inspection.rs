@@ -72,6 +72,14 @@ pub(super) async fn inspect_one(runtime: &Runtime, args: &DoctorArgs, name: &str
 }
 
 fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, verbose: bool) -> io::Result<()> {
+    let needs_npm = |found: &Inspection| {
+        let is_older = found.version_status == Some(VersionStatus::Older);
+        vendor::package(&found.agent).is_some() && (found.program.is_none() || is_older)
+    };
+    if found.iter().any(needs_npm) && !vendor::has_npm() {
+        let mark = Printable::from("!").styled(CAUTION);
+        printable!("{} npm is not installed: install Node.js first ({})", mark, vendor::NODE).write_line(out)?;
+    }
     for inspection in found {
         // The agent `acp` is any program that --cli-path names.
         let has_program = registry.get(&inspection.agent).is_ok_and(|agent| agent.program().is_some());
@@ -113,7 +121,7 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
         .map(|version| printable!("{}{}", Printable::message(version), version_note(inspection)));
     let (mark, style, state, detail): (_, _, _, Printable) = match &inspection.problem {
         Some(problem) if inspection.program.is_none() => {
-            let install = vendor::install(agent).unwrap_or_else(|| option_names::in_message(problem));
+            let install = vendor::install_command(agent).unwrap_or_else(|| option_names::in_message(problem));
             ("✗", BAD, "not installed", install)
         }
         Some(problem) => ("✗", BAD, "cannot run", option_names::in_message(problem)),
@@ -122,7 +130,7 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
             ("!", CAUTION, "no login found", Printable::join(version.into_iter().chain(login), REMEDY))
         }
         None if inspection.version_status == Some(VersionStatus::Older) => {
-            let install = vendor::install(agent);
+            let install = vendor::install_command(agent);
             ("!", CAUTION, "too old", Printable::join(version.into_iter().chain(install), REMEDY))
         }
         None => {

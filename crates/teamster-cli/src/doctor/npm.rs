@@ -27,6 +27,8 @@ const MAX_STDERR: usize = 8 << 10;
 pub(super) enum NpmError {
     #[error("npm is not installed")]
     Missing(#[source] FindError),
+    #[error("npm is not installed")]
+    NotInPath,
     #[error("cannot start npm")]
     Start(#[from] SpawnError),
     #[error("cannot start npm")]
@@ -41,7 +43,9 @@ impl NpmError {
     /// Returns how to correct the error.
     pub(super) fn hint(&self) -> Option<Printable> {
         match self {
-            Self::Missing(_) => Some(printable!("install Node.js, which includes npm: {}", vendor::NODE)),
+            Self::Missing(_) | Self::NotInPath => {
+                Some(printable!("install Node.js, which includes npm: {}", vendor::NODE))
+            }
             Self::Failed { stderr, .. } if stderr.contains("EACCES") => {
                 Some("npm may not write there; to install for this user: npm config set prefix ~/.local".into())
             }

@@ -161,16 +161,7 @@ pub(crate) fn plan_session(
 /// Builds the part of the plan that runs and sessions have in common. It is not validated yet.
 fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan, UsageError> {
     let directory = working_directory(inputs)?;
-    let (registry, problems) = config::registry(args.config.as_deref(), inputs);
-    if let Some(problem) = problems.into_iter().next() {
-        return Err(problem.into());
-    }
-    registry.get(&args.agent)?;
-    let mut runtime = Runtime::builder().registry(registry);
-    if args.require_process_control {
-        runtime = runtime.require_process_control();
-    }
-    let runtime = runtime.build();
+    let runtime = runtime(&args, inputs)?;
     let mut request = RunRequest::default();
     request.model = args.model;
     request.labels = args.label.into_iter().collect();
@@ -212,15 +203,29 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
         *limit = value.unwrap_or(*limit);
     }
     request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, "--system-prompt-file", inputs)?;
-    let (text, file) = (args.append_system_prompt, args.append_system_prompt_file);
-    request.append_system_prompt = text_or_file(text, file, "--append-system-prompt-file", inputs)?;
+    request.append_system_prompt =
+        text_or_file(args.append_system_prompt, args.append_system_prompt_file, "--append-system-prompt-file", inputs)?;
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
     let usage_journal = args.usage_journal.map(|path| absolute(&directory, path));
     let resumed = resumed(&mut request, &args.agent, &directory, &mut Stores { inputs, runtime: &runtime })?;
-    let (agent, tool_output, saved_rules) = (args.agent, args.tool_output, SavedRules::default());
-    Ok(SessionPlan { agent, runtime, request, tool_output, resumed, usage_journal, saved_rules })
+    let (agent, tool_output) = (args.agent, args.tool_output);
+    Ok(SessionPlan { agent, runtime, request, tool_output, resumed, usage_journal, saved_rules: SavedRules::default() })
+}
+
+/// Returns the runtime with the agents of the configuration file.
+fn runtime(args: &CommonArgs, inputs: &mut impl Inputs) -> Result<Runtime, UsageError> {
+    let (registry, problems) = config::registry(args.config.as_deref(), inputs);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem.into());
+    }
+    registry.get(&args.agent)?;
+    let mut runtime = Runtime::builder().registry(registry);
+    if args.require_process_control {
+        runtime = runtime.require_process_control();
+    }
+    Ok(runtime.build())
 }
 
 /// Finds the session to resume.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use teamster::Session;
+
 use super::Inputs;
 use crate::config;
 
@@ -29,6 +31,14 @@ impl SavedRules {
     /// Returns the rules for an agent.
     pub(crate) fn of(&self, agent: &str) -> &[String] {
         self.by_agent.get(agent).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Allows the rules for an agent in a session. A rule of its request that denies has priority.
+    pub(crate) fn allow_in(&self, session: &Session, agent: &str) {
+        for rule in self.of(agent) {
+            // The file was checked, so only a session that has ended rejects a rule.
+            _ = session.allow_rule(rule.as_str());
+        }
     }
 
     /// Returns the file to which rules are saved.

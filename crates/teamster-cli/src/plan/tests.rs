@@ -342,11 +342,11 @@ fn invalid_input_is_rejected_with_its_source() {
 
       the prompt on standard input is not UTF-8 text: byte 3 is wrong
     --system-prompt-file missing hi
-      cannot read missing: entity not found
+      cannot read the file of --system-prompt-file, missing: entity not found
     --system-prompt-file latin1 hi
       latin1 is not UTF-8 text: byte 3 is wrong
     --schema missing.json hi
-      cannot read missing.json: entity not found
+      cannot read the file of --schema, missing.json: entity not found
     --schema {"type": hi
       the JSON of --schema is not JSON: EOF while parsing a value at line 1 column 8
     --schema list.json hi

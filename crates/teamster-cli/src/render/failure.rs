@@ -1,6 +1,7 @@
 //! Error messages on one line, with a hint on how to proceed.
 
 use std::io::{IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use teamster::event::{ErrorCode, Failure, RunResult};
@@ -19,7 +20,10 @@ const MESSAGE_INDENT: usize = 7;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hints {
     /// A run, whose options they name.
-    Run,
+    Run {
+        /// The agent's working directory, if it is not that of the command.
+        directory: Option<PathBuf>,
+    },
     /// A chat. The hint on how to resume after Ctrl-C is not needed.
     Chat,
     /// A client of a gateway, which has other options.
@@ -50,8 +54,12 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
     };
     let code = Printable::exact(failure.code.as_str());
     let hint = match hints {
-        Hints::Run => hint(failure, result, agent, true),
-        Hints::Chat => hint(failure, result, agent, false),
+        Hints::Run { directory } => {
+            let id = result.session_id.as_ref();
+            let resume = id.map(|id| resume_command(agent, id.as_str(), directory.as_deref()));
+            hint(failure, result, agent, resume.as_ref())
+        }
+        Hints::Chat => hint(failure, result, agent, None),
         Hints::Gateway { conversation } => gateway_hint(failure, result, agent, conversation.as_deref()),
     };
     write_lines(err, style, label, &printable!("{} [{}]", message, code), hint.as_ref());
@@ -134,14 +142,16 @@ fn budget_option(message: &str) -> &'static str {
     }
 }
 
-/// Returns how to proceed. After a run, a command that resumes its session can be pasted.
-fn hint(failure: &Failure, result: &RunResult, agent: &str, is_run: bool) -> Option<Printable> {
-    let id = result.session_id.as_ref().filter(|_| is_run);
-    let resume = id.map(|id| {
-        let (agent, id) = (Printable::shell_word(agent), Printable::shell_word(id.as_str()));
-        printable!("teamster run --agent {} --resume {} 'continue'", agent, id)
-    });
-    let or_resume = |text: &'static str| match &resume {
+/// Returns the command that resumes the session of a run. Sessions belong to a directory.
+fn resume_command(agent: &str, id: &str, directory: Option<&Path>) -> Printable {
+    let cwd = directory.map(|path| printable!(" --cwd {}", Printable::shell_word(&path.to_string_lossy())));
+    let (agent, id) = (Printable::shell_word(agent), Printable::shell_word(id));
+    printable!("teamster run --agent {} --resume {}{} 'continue'", agent, id, cwd.unwrap_or_default())
+}
+
+/// Returns how to proceed. `resume` is the command that resumes the session.
+fn hint(failure: &Failure, result: &RunResult, agent: &str, resume: Option<&Printable>) -> Option<Printable> {
+    let or_resume = |text: &'static str| match resume {
         Some(resume) => printable!("{}, or resume: {}", text, resume),
         None => text.into(),
     };
@@ -250,14 +260,14 @@ mod tests {
     #[test]
     fn a_missing_key_of_a_provider_is_named_in_the_hint() {
         let failure = Failure::new(ErrorCode::Auth, "Missing environment variable: `MY_KEY`.");
-        let hint = hint(&failure, &RunResult::default(), "codex", true).unwrap();
+        let hint = hint(&failure, &RunResult::default(), "codex", None).unwrap();
         assert_eq!(hint.as_str(), "set MY_KEY, the key of the provider in the agent's configuration");
     }
 
     #[test]
     fn the_hint_for_an_own_limit_names_its_option_and_never_the_account() {
-        let mut result = RunResult::default();
-        result.session_id = Some("67c9".into());
+        let result = RunResult::default();
+        let resume = resume_command("claude", "67c9", None);
         for (message, option) in [
             ("Reached maximum budget ($0.003)", "raise --max-budget, or resume: "),
             ("the limit of 0.5 US dollars was reached", "raise --max-budget, or resume: "),
@@ -266,14 +276,16 @@ mod tests {
             ("the session has cost its budget of 2 US dollars", "raise --max-session-budget, or resume: "),
         ] {
             let failure = Failure::new(ErrorCode::Budget, message);
-            let hint = hint(&failure, &result, "claude", true).unwrap();
+            let hint = hint(&failure, &result, "claude", Some(&resume)).unwrap();
             let command = "teamster run --agent claude --resume 67c9 'continue'";
             assert_eq!(hint.as_str(), format!("{option}{command}"), "{message}");
         }
         let failure = Failure::new(ErrorCode::Budget, "Credit balance is too low");
-        assert!(hint(&failure, &result, "claude", true).unwrap().as_str().contains("balance of the account"));
+        assert!(hint(&failure, &result, "claude", Some(&resume)).unwrap().as_str().contains("balance of the account"));
         let failure = Failure::new(ErrorCode::MaxTurns, "too many");
-        assert_eq!(hint(&failure, &result, "claude", false).unwrap().as_str(), "raise --max-turns");
+        assert_eq!(hint(&failure, &result, "claude", None).unwrap().as_str(), "raise --max-turns");
+        let elsewhere = resume_command("claude", "67c9", Some(Path::new("/a b")));
+        assert_eq!(elsewhere.as_str(), "teamster run --agent claude --resume 67c9 --cwd '/a b' 'continue'");
     }
 
     #[cfg(feature = "serve")]

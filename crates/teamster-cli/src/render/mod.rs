@@ -117,7 +117,7 @@ impl Output {
             Format::Ndjson => Box::new(ndjson::Ndjson::default()),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None, agent: agent.to_owned(), hints: Hints::Run, live: None }
+        Self { renderer, to, failure: None, agent: agent.to_owned(), hints: Hints::Run { directory: None }, live: None }
     }
 
     /// Writes an event that arrived at this time.
@@ -167,7 +167,13 @@ impl Output {
     /// Stores a failure, and writes it after `done`.
     fn note(&mut self, event: &Event) {
         match event {
-            Event::Init(init) => self.agent.clone_from(&init.agent),
+            Event::Init(init) => {
+                self.agent.clone_from(&init.agent);
+                if let Hints::Run { directory } = &mut self.hints {
+                    let current = std::env::current_dir().ok();
+                    *directory = init.cwd.clone().filter(|cwd| current.as_ref() != Some(cwd));
+                }
+            }
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
                 let failure = self.failure.take();

@@ -11,7 +11,7 @@ const FILE: &str = "/home/.config/teamster/config.toml";
 fn values(args: &ServeArgs, file: &'static str, variables: &[(&'static str, &'static str)]) -> ServeValues {
     let variables = variables.iter().copied().chain([("HOME", "/home")]).collect();
     let mut inputs = TestInputs { files: vec![(FILE, file.as_bytes())], variables, stdin: None };
-    resolve(args, &args::command(), &mut inputs, || "gemini")
+    resolve(args, &args::command(), &mut inputs, || "claude")
 }
 
 /// Returns a value and its origin.
@@ -51,7 +51,7 @@ fn the_program_and_the_model_belong_to_their_agent() {
     let same = values(&none, file, &[("AGENT_BACKEND", "claude"), ("BACKEND_MODEL", "sonnet")]);
     assert_eq!(value(&same, "agent"), "claude (environment: AGENT_BACKEND)");
     assert_eq!(value(&same, "model"), "sonnet (environment: BACKEND_MODEL)");
-    assert_eq!(value(&values(&none, "", &[]), "agent"), "gemini (chosen on this machine)");
+    assert_eq!(value(&values(&none, "", &[]), "agent"), "claude (chosen on this machine)");
     let program = values(&none, "[serve]\ncli_path = '/bin/x'\n", &[]);
     assert_eq!(value(&program, "agent"), "claude (chosen on this machine)");
 }

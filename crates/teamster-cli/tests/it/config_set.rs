@@ -77,7 +77,7 @@ fn values_have_the_types_of_their_keys() {
     let home = Home::new();
     for (args, line) in [
         (&["model", "5"][..], "model = \"5\""),
-        (&["--max-turns", "20"], "max_turns = 20"),
+        (&["max-turns", "20"], "max_turns = 20"),
         (&["max-budget", "0.5"], "max_budget = 0.5"),
         (&["mcp_strict", "true"], "mcp_strict = true"),
         (&["timeout", "5m"], "timeout = \"5m\""),
@@ -86,6 +86,7 @@ fn values_have_the_types_of_their_keys() {
         (&["env", "{ A = '1' }"], "env = { A = '1' }"),
         (&["profiles.review.permission", "read-only"], "[profiles.review]\npermission = \"read-only\""),
         (&["serve.limits.max_running", "4"], "[serve.limits]\nmax_running = 4"),
+        (&["effort", "low", "--config", ".config/teamster/config.toml"], "effort = \"low\""),
         (&["serve.listen", "127.0.0.1:4780"], "listen = \"127.0.0.1:4780\""),
     ] {
         let set = home.set(args);

@@ -37,7 +37,7 @@ fn wrong_usage_exits_with_2_and_starts_nothing() {
     let cases: &[(&[&str], &str)] = &[
         (&["--output", "xml", "hi"], "invalid value 'xml'"),
         (&["--agent", "unknown-agent", "hi"], "there are: acp, claude"),
-        (&["--cwd", "/nowhere/at/all", "hi"], "error: cwd \"/nowhere/at/all\" is not a directory"),
+        (&["--cwd", "/nowhere/at/all", "hi"], "error: --cwd \"/nowhere/at/all\" is not a directory"),
         (&["--attach", "/nowhere/at/all", "hi"], "error: cannot attach /nowhere/at/all"),
         (&[], "error: the prompt is empty"),
     ];

@@ -1,4 +1,4 @@
-//! What the command says when it was called in a way that cannot work.
+//! Hints of the command when it was called in a way that cannot work.
 
 use std::process::{Command, Stdio};
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use teamster::request::{Conversation, PermissionMode, PromptMode};
 
 use super::LocalSession;
-use super::rules::allow_saved;
 use crate::chat::command::{Line, name_of};
 use crate::chat::git_diff;
 use crate::chat::record::Record;
@@ -113,7 +112,8 @@ impl Chat<'_, LocalSession> {
         };
         let old = std::mem::replace(&mut self.backend.session, Arc::new(session));
         (self.backend.plan.agent, self.backend.plan.request, self.totals) = (agent, request, UsageTotals::default());
-        allow_saved(&self.backend.session, &self.backend.plan);
+        let plan = &self.backend.plan;
+        plan.saved_rules.allow_in(&self.backend.session, &plan.agent);
         (self.record, self.model) = (Record::default(), None);
         self.backend.journal.start_conversation(&self.backend.plan.agent, &self.backend.plan.request);
         tokio::select! {

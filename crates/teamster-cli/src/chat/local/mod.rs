@@ -84,7 +84,7 @@ const CAUTION: Style = AnsiColor::Yellow.on_default();
 impl LocalSession {
     pub(super) fn new(plan: SessionPlan, session: Session, journal: Journal) -> Self {
         let session = Arc::new(session);
-        rules::allow_saved(&session, &plan);
+        plan.saved_rules.allow_in(&session, &plan.agent);
         Self { plan, session, journal, turn: None, next_turns: VecDeque::new(), sends: JoinSet::new() }
     }
 }

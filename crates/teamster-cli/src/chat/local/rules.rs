@@ -1,23 +1,12 @@
 //! The permission mode, and the rules that were allowed in this session or saved for its directory: `/permission`.
 
-use teamster::Session;
-
 use super::LocalSession;
 use crate::chat::command::name_of;
 use crate::chat::request::Lasting;
 use crate::chat::state::Chat;
 use crate::live_area::Size;
 use crate::path_text::home_relative;
-use crate::plan::SessionPlan;
 use crate::printable::{Printable, printable};
-
-/// Allows what was saved in earlier chats of the directory. A rule of the request that denies has priority.
-pub(super) fn allow_saved(session: &Session, plan: &SessionPlan) {
-    for rule in plan.saved_rules.of(&plan.agent) {
-        // The file was checked, so only a session that has ended rejects a rule.
-        _ = session.allow_rule(rule.as_str());
-    }
-}
 
 impl Chat<'_, LocalSession> {
     pub(super) fn add_rules(&mut self, rules: &[String], scopes: &Printable, lasting: Lasting) {

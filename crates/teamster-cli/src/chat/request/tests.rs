@@ -77,11 +77,26 @@ fn a_pipeline_is_allowed_by_one_rule_for_each_command_or_the_reason_is_shown() {
     let asked = bash("npm test 2>&1 | tail -3");
     let rules = Always::Rules(vec!["Bash(npm test:*)".to_owned(), "Bash(tail:*)".to_owned()]);
     let shown = Prompt { can_save: true, ..prompt(&asked, Some(&rules)) }.format(false, 80).text;
-    insta::assert_snapshot!(shown.without_styles().as_str(), @"");
+    insta::assert_snapshot!(shown.without_styles().as_str(), @r"
+    Allow claude to run this command in /project?
+        $ npm test 2>&1 | tail -3
+        tool: Bash
+      [y] yes, this time
+      [a] always allow `npm test *` and `tail *` in this session
+      [p] the same, saved for later chats in this directory
+      [n] no; n WHY also tells the agent why
+    ");
     let asked = bash("echo a > b");
     let never = Always::Never("the command writes to a file".into());
     let shown = prompt(&asked, Some(&never)).format(false, 80).text;
-    insta::assert_snapshot!(shown.without_styles().as_str(), @"");
+    insta::assert_snapshot!(shown.without_styles().as_str(), @r"
+    Allow claude to run this command in /project?
+        $ echo a > b
+        tool: Bash
+      [y] yes, this time
+          always is not offered: the command writes to a file
+      [n] no; n WHY also tells the agent why
+    ");
 }
 
 #[test]
