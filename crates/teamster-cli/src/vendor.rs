@@ -114,6 +114,11 @@ pub(crate) fn program(agent: &str) -> Option<&'static str> {
     capabilities(agent, |known| known.program)
 }
 
+/// Whether the sessions that the agent stores can be listed. Those of agents that are only known by their protocol cannot.
+pub(crate) fn has_store(agent: &str) -> bool {
+    AGENTS.contains(&agent)
+}
+
 /// Whether the agent finds a session only in the directory in which it started.
 pub(crate) fn has_sessions_of_directories(agent: &str) -> bool {
     ["claude", "gemini", "opencode"].contains(&agent)

@@ -7,7 +7,7 @@
 //! - `failure`: failure tables, and the function that reads them.
 //! - `mcp`: names and failures of MCP servers.
 //! - `rpc`, `line`, `line_shape`, `json_string`: JSON-RPC, and the reading of JSON lines.
-//! - `content`, `permission`, `limit`: parts of events.
+//! - `content`, `permission`, `form`, `limit`: parts of events.
 //! - [`session_store`]: where the CLIs store their sessions.
 
 pub mod acp;
@@ -16,6 +16,7 @@ pub mod claude;
 pub mod codex;
 mod content;
 mod failure;
+mod form;
 pub mod gemini;
 mod json_string;
 mod keys;

@@ -212,6 +212,17 @@ fn a_call_of_an_acp_agent_with_much_content_uses_little_memory() {
     );
 }
 
+#[test]
+fn text_of_an_acp_agent_between_turns_uses_little_memory() {
+    let mut protocol = acp();
+    protocol.line(&json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}));
+    protocol.handle(Input::TimerElapsed);
+    let content = json!({"type": "text", "text": format!("{NUMBER}{}", "x".repeat(PADDING))});
+    protocol.feed_lines(14_000, &update(&json!({"sessionUpdate": "agent_message_chunk", "content": content})));
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": format!("t{NUMBER}"), "title": "x".repeat(PADDING)});
+    protocol.feed_lines(14_000, &update(&call));
+}
+
 /// Returns an OpenCode server in a turn.
 fn opencode() -> TestProtocol {
     let mut protocol = TestProtocol::session(&OpenCode);

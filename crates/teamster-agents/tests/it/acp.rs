@@ -1,8 +1,13 @@
 //! The ACP client in sessions: its calls and their order, and its responses.
 
 mod properties;
+mod questions;
+mod quiet;
 mod session_setup;
 mod turns;
+mod unasked;
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, acp::Acp};
@@ -20,6 +25,9 @@ struct TestSession {
     outcomes: Vec<Outcome>,
     withdrawn: Vec<RequestId>,
     restarts: bool,
+    stops: bool,
+    /// The time after which the protocol's timer elapses.
+    timer: Option<Duration>,
 }
 
 fn session_request() -> RunRequest {
@@ -32,7 +40,8 @@ impl TestSession {
     fn of(agent: &dyn Agent, request: &RunRequest) -> Self {
         let protocol = agent.plan_session(request).unwrap().unwrap().protocol;
         let (written, events, outcomes, withdrawn) = Default::default();
-        let mut session = Self { protocol, written, events, outcomes, withdrawn, restarts: false };
+        let mut session =
+            Self { protocol, written, events, outcomes, withdrawn, restarts: false, stops: false, timer: None };
         session.handle(Input::Started);
         session
     }
@@ -63,6 +72,9 @@ impl TestSession {
                 Action::Outcome(outcome) => self.outcomes.push(*outcome),
                 Action::Session(SessionAction::Withdraw(id)) => self.withdrawn.push(id),
                 Action::Session(SessionAction::RestartProcess) => self.restarts = true,
+                Action::Process(ProcessAction::Stop) => self.stops = true,
+                Action::SetTimer(after) => self.timer = Some(after),
+                Action::ClearTimer => self.timer = None,
                 _ => {}
             }
         }
@@ -76,15 +88,52 @@ impl TestSession {
         self.answer(&json!({"protocolVersion": 1, "agentCapabilities": capabilities}));
     }
 
-    /// Sends the result of the last call.
+    /// Lets the protocol's timer elapse until it is not set any more.
+    fn quiet(&mut self) {
+        while self.timer.take().is_some() {
+            self.handle(Input::TimerElapsed);
+        }
+    }
+
+    /// Sends the result of the last call. The agent is quiet then.
     fn answer(&mut self, result: &Value) {
+        self.respond(result);
+        self.quiet();
+    }
+
+    /// Sends the result of the last call.
+    fn respond(&mut self, result: &Value) {
         let id = self.last_call()["id"].clone();
         self.line(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
+    /// Sends the error of the last call. The agent is quiet then.
     fn fail(&mut self, error: &Value) {
         let id = self.last_call()["id"].clone();
         self.line(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        self.quiet();
+    }
+
+    fn chunk(&mut self, text: &str) {
+        self.update(&json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}));
+    }
+
+    /// Returns the text of the events so far.
+    fn text(&self) -> String {
+        let text = |event: &Event| match event {
+            Event::Text(delta) => Some(delta.text.as_str().to_owned()),
+            _ => None,
+        };
+        self.events.iter().filter_map(text).collect()
+    }
+
+    /// Returns the messages of the warnings so far.
+    fn warnings(&self) -> Vec<String> {
+        let message = |event: &Event| match event {
+            Event::Warning(warning) => Some(warning.message.as_str().to_owned()),
+            _ => None,
+        };
+        self.events.iter().filter_map(message).collect()
     }
 
     fn last_call(&self) -> &Value {
@@ -127,6 +176,7 @@ impl TestSession {
     fn requests(&self) -> Vec<RequestId> {
         let id = |event: &Event| match event {
             Event::PermissionRequest(request) => Some(request.request_id.clone()),
+            Event::Question(question) => Some(question.request_id.clone()),
             _ => None,
         };
         self.events.iter().filter_map(id).collect()

@@ -22,6 +22,7 @@ pub(crate) struct Driver {
     protocol: Box<dyn Protocol>,
     transcript: Transcript,
     pub(crate) steps: Vec<Step>,
+    is_timer_set: bool,
 }
 
 impl Driver {
@@ -31,7 +32,7 @@ impl Driver {
 
     pub(crate) fn start_of(subject: &Subject, request: &RunRequest) -> Self {
         let protocol = subject.agent.plan(request).unwrap().protocol;
-        let mut driver = Self { protocol, transcript: Transcript::new(), steps: Vec::new() };
+        let mut driver = Self { protocol, transcript: Transcript::new(), steps: Vec::new(), is_timer_set: false };
         driver.handle(Input::Started);
         driver
     }
@@ -47,12 +48,18 @@ impl Driver {
                 Action::Process(ProcessAction::CloseStdin) => self.steps.push(Step::CloseStdin),
                 Action::Process(ProcessAction::Interrupt) => self.steps.push(Step::Interrupt),
                 Action::Process(ProcessAction::Stop) => self.steps.push(Step::Stop),
+                Action::SetTimer(_) => self.is_timer_set = true,
+                Action::ClearTimer => self.is_timer_set = false,
                 _ => {}
             }
         }
     }
 
     pub(crate) fn end(mut self, end: &End<'_>) -> Vec<Step> {
+        // A process is silent before it exits.
+        while std::mem::take(&mut self.is_timer_set) {
+            self.handle(Input::TimerElapsed);
+        }
         if let Some(exit) = end.exit {
             self.handle(Input::Exited(exit));
         }

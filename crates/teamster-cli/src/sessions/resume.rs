@@ -149,7 +149,13 @@ fn find(
             return Ok(None);
         }
         wanted.agents.clear();
-        let other = stores.list(&wanted).sessions.into_iter().next();
+        let mut others = stores.list(&wanted).sessions;
+        // Some programs that speak ACP store their sessions where the agent's own CLI does. So the whole id of a session of another
+        // agent may be theirs too.
+        if !vendor::has_store(&agent) && others.iter().any(|other| other.id.as_str() == typed) {
+            return Ok(None);
+        }
+        let other = (!others.is_empty()).then(|| others.swap_remove(0));
         return match other {
             Some(other) => Err(ResumeError::OtherAgent { agent, prefix, other: Box::new(other) }),
             None => Ok(None),
@@ -266,6 +272,17 @@ mod tests {
         codex has no session whose id starts with "0ba1-", but claude has
         --agent claude --resume 0ba1-cccc
         "#);
+    }
+
+    #[test]
+    fn the_whole_id_of_another_agents_session_stays_for_an_agent_without_a_store() {
+        let mut stores = TestStores::new(IDS);
+        for agent in ["acp", "my-agent"] {
+            assert_eq!(resolved("0ba1-cccc", agent, "/p", &mut stores), "0ba1-cccc");
+            assert_eq!(resolved("01a2", agent, "/p", &mut stores), "01a2", "it is the start of other ids too");
+            assert!(resolved("0ba1-", agent, "/p", &mut stores).contains("but claude has"), "a start is no id");
+        }
+        assert!(resolved("0ba1-cccc", "codex", "/p", &mut stores).contains("but claude has"));
     }
 
     #[test]

@@ -27,6 +27,14 @@ pub(in crate::agent) struct Call {
     /// The part of the displayed text that was emitted while it runs.
     emitted: EmittedText,
     stage: Stage,
+    /// The last status that is not pending.
+    status: Option<Status>,
+    /// The content of its permission request, which describes it.
+    description: Option<String>,
+    /// Whether its permission was requested.
+    is_requested: bool,
+    /// Whether it, or a similar call, was permitted.
+    pub(super) is_allowed: bool,
 }
 
 /// Which events of a call were emitted.
@@ -47,6 +55,13 @@ pub(super) enum Status {
     Pending,
     Running,
     Ended { failed: bool },
+}
+
+/// How far a call is whose permission was not requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unasked {
+    Started,
+    Completed,
 }
 
 /// The tool of a call, as callers see it.
@@ -97,6 +112,9 @@ impl Call {
             }
             self.title = title;
         }
+        if status != Status::Pending {
+            self.status = Some(status);
+        }
         self.kind = kind.unwrap_or_else(|| std::mem::take(&mut self.kind));
         if let Some(locations) = locations {
             self.paths = locations.into_iter().map(|Location { path }| path).collect();
@@ -121,7 +139,34 @@ impl Call {
         if let Some(input) = self.input.as_ref().filter(|input| !matches!(input.as_str(), "{}" | "null")) {
             return input.clone();
         }
-        RawJson::of(&Shown { diffs: self.diffs().collect(), paths: &self.paths, title: &self.title })
+        let text = self.description.as_deref().unwrap_or_default();
+        RawJson::of(&Shown { diffs: self.diffs().collect(), paths: &self.paths, text, title: &self.title })
+    }
+
+    /// Notes a permission request. Its content describes the call; Kimi Code 2.1.0 has the command only there.
+    pub(super) fn request(&mut self, is_described: bool) {
+        self.is_requested = true;
+        if !is_described {
+            return;
+        }
+        let texts: Vec<_> = self.inner().filter_map(|block| block.text_member("text")).collect();
+        self.description = Some(texts.join("\n")).filter(|text| !text.is_empty());
+    }
+
+    /// Returns whether it has started or completed, and its permission was not requested.
+    pub(super) fn unasked(&self) -> Option<Unasked> {
+        match self.status {
+            _ if self.is_requested => None,
+            Some(Status::Running) => Some(Unasked::Started),
+            Some(Status::Ended { failed: false }) => Some(Unasked::Completed),
+            // The agent may have rejected it.
+            Some(Status::Ended { failed: true } | Status::Pending) | None => None,
+        }
+    }
+
+    /// Returns whether it was permitted, and has not started.
+    pub(super) fn is_unused_permit(&self) -> bool {
+        self.is_requested && self.is_allowed && self.status.is_none()
     }
 
     /// Returns the displayed text, if it is the only content.
@@ -142,7 +187,8 @@ impl Call {
         let texts = self.title.len() + self.kind.len() + self.paths.iter().map(String::len).sum::<usize>();
         let values = self.content.iter().map(|block| block.as_str().len()).sum::<usize>();
         let raw = |json: &Option<RawJson>| json.as_ref().map_or(0, |json| json.as_str().len());
-        texts + values + raw(&self.input) + raw(&self.output)
+        let description = self.description.as_ref().map_or(0, String::len);
+        description + texts + values + raw(&self.input) + raw(&self.output)
     }
 
     /// Returns whether the `tool_use` of the call has not been emitted.
@@ -195,6 +241,7 @@ impl Call {
             return;
         }
         self.stage = Stage::Ended;
+        self.description = None;
         events.push(Event::ToolResult(Box::new(
             ToolResult::new(self.id.as_str(), output, is_error).with_content(content),
         )));
@@ -232,6 +279,8 @@ struct Shown<'a> {
     diffs: Vec<&'a RawJson>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     paths: &'a [String],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    text: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     title: &'a str,
 }

@@ -3,11 +3,15 @@
 //! An agent reports a call in updates, in any order. The first one may be a permission request, and the last one its denial.
 //! Invariant: each call emits one `tool_use`, and then one `tool_result`.
 
+pub(super) use super::call::Unasked;
 use super::call::{Call, Status, Tool};
+use std::collections::BTreeSet;
+
 use super::dialect::Dialect;
 use super::wire::CallFields;
 use crate::bounded::{self, Bounded, Ids};
 use teamster_types::event::{Event, PermissionDenial};
+use teamster_types::request::PermissionMode;
 
 /// The tool calls of a session.
 #[derive(Debug, Default)]
@@ -15,6 +19,8 @@ pub(super) struct Calls {
     turn: Bounded<String, Call>,
     /// The ids of earlier turns, whose late updates are ignored.
     past: Ids,
+    /// The kinds of which a call was permitted for the whole session.
+    allowed_kinds: BTreeSet<String>,
     pub(super) denials: Vec<PermissionDenial>,
 }
 
@@ -62,8 +68,10 @@ impl Calls {
         events: &mut Vec<Event>,
     ) -> Option<Tool> {
         let id = fields.tool_call_id.clone();
+        let is_described = fields.content.is_some();
         self.update(fields, true, dialect, events);
         let call = self.turn.get_mut(&id)?;
+        call.request(is_described);
         start(call, dialect, events);
         Some(dialect.tool(call))
     }
@@ -78,6 +86,57 @@ impl Calls {
         call.end(Some(true), why.to_owned(), None, events);
     }
 
+    /// Notes that a call was permitted; `for_session`: also later calls of its kind.
+    pub(super) fn allow(&mut self, id: &str, for_session: bool) {
+        let Some(call) = self.turn.get_mut(id) else { return };
+        call.is_allowed = true;
+        if for_session {
+            self.allowed_kinds.insert(call.kind.clone());
+        }
+    }
+
+    /// Returns how far a call is, if it started without a permission request that the mode requires. OpenHands 1.16.0 requests
+    /// permission for another call, of another kind, which never starts.
+    pub(super) fn unasked(&mut self, id: &str, mode: PermissionMode) -> Option<Unasked> {
+        let call = self.turn.get(id).filter(|call| needs_permission(&call.kind, mode) && !call.is_allowed)?;
+        let unasked = call.unasked().filter(|_| !self.allowed_kinds.contains(&call.kind))?;
+        let is_permit = |(_, call): &(&String, &Call)| call.is_unused_permit() && !needs_permission(&call.kind, mode);
+        let Some(permit) = self.turn.iter().find(is_permit).map(|(id, _)| id.clone()) else { return Some(unasked) };
+        for (id, is_allowed) in [(permit.as_str(), false), (id, true)] {
+            if let Some(call) = self.turn.get_mut(id) {
+                call.is_allowed = is_allowed;
+            }
+        }
+        None
+    }
+
+    /// Returns the tool's name and the title of a call.
+    pub(super) fn described(&self, id: &str, dialect: &dyn Dialect) -> Option<(String, String)> {
+        let call = self.turn.get(id)?;
+        Some((dialect.tool(call).rule_name(), call.title.clone()))
+    }
+
+    /// Returns whether the turn has no calls.
+    pub(super) fn is_empty(&self) -> bool {
+        self.turn.is_empty()
+    }
+
+    /// Returns whether a call is of an earlier turn.
+    pub(super) fn is_past(&self, id: &str) -> bool {
+        self.past.contains(id) || self.turn.contains(id)
+    }
+
+    /// Ends calls whose end the agent has not reported, after a turn that ended normally. Whether they failed is unknown.
+    pub(super) fn end_open(&mut self, dialect: &dyn Dialect, events: &mut Vec<Event>) {
+        self.emit_pending(dialect, events);
+        let ids: Vec<_> = self.turn.iter().map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            if let Some(call) = self.turn.get_mut(&id) {
+                call.end_with_output(None, events);
+            }
+        }
+    }
+
     /// Emits the `tool_use` of pending calls at the end of a turn. The transcript ends calls without a result.
     pub(super) fn emit_pending(&mut self, dialect: &dyn Dialect, events: &mut Vec<Event>) {
         let ids: Vec<_> = self.turn.iter().map(|(id, _)| id.clone()).collect();
@@ -86,6 +145,15 @@ impl Calls {
                 start(call, dialect, events);
             }
         }
+    }
+}
+
+/// Returns whether the mode requires a permission request before calls of this kind.
+fn needs_permission(kind: &str, mode: PermissionMode) -> bool {
+    match kind {
+        "execute" | "delete" | "move" => true,
+        "edit" => mode != PermissionMode::Edit,
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     features: &[
         (
             Feature::Model,
-            Yes("`session/set_model`, or the session's option of that category; refused if it has neither"),
+            Yes("the session's option of that category, or `session/set_model`; refused if it has neither"),
         ),
         (Feature::Effort, Yes("the session's option of the category `thought_level`; refused if there is none")),
         (Feature::SystemPrompt, Refused("the protocol has no such field")),
@@ -33,7 +33,8 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (
             Feature::Ask,
             Yes(
-                "permission requests go to the caller, and are denied in a run; the agent decides what needs permission",
+                "permission requests go to the caller, and are denied in a run; an agent that starts a command or an edit \
+                 without a request is stopped",
             ),
         ),
         (Feature::Edit, Yes("calls of the kind `edit` are permitted; other requests go to the caller")),
@@ -70,8 +71,9 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ),
         ("tool_result", "`completed` or `failed`; at once after a denial"),
         ("permission_request", "`session/request_permission`, in sessions"),
+        ("question", "`elicitation/create` with a form, in sessions"),
         ("plan", "`plan`"),
-        ("warning", "content that is not text; a mode that the agent selected by itself"),
+        ("warning", "text between turns; content that is not text; a mode that the agent selected by itself"),
     ],
     failures: super::failure::FAILURES,
 };

@@ -5,10 +5,12 @@
 
 mod chunk_shape;
 mod notifications;
+mod quiet;
 mod requests;
 mod session_setup;
 mod turn;
 mod turns;
+mod unasked;
 
 use std::path::PathBuf;
 
@@ -29,11 +31,12 @@ use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use crate::rules::{PathResolver, TextOnly, ToolRules};
 use chunk_shape::ChunkShape;
+use quiet::Quiet;
 use teamster_types::event::{
     AnsweredBy, ContextUse, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
 };
 use teamster_types::request::{Conversation, McpServer, OutputMode, PermissionMode, Prompt, RequestError, RunRequest};
-use turn::{Turn, failed_turn};
+use turn::{Response, Turn, failed_turn};
 
 type Actions = Vec<Action>;
 
@@ -49,6 +52,9 @@ pub(in crate::agent) struct Client {
     prompt_capabilities: PromptCapabilities,
     /// Whether the agent can resume its sessions.
     resumes: bool,
+    /// Whether the session is opened with `session/load`, which replays its history.
+    loads_session: bool,
+    quiet: Quiet,
     phase: Phase,
     /// The number of pending calls that change the session's settings. No prompt is sent before they are answered.
     pending_settings: u32,
@@ -166,6 +172,8 @@ impl Client {
             auth_methods: Vec::new(),
             prompt_capabilities: PromptCapabilities::default(),
             resumes: false,
+            loads_session: false,
+            quiet: Quiet::default(),
             phase: Phase::Opening,
             pending_settings: 0,
             settings: Settings::default(),
@@ -215,11 +223,13 @@ impl Client {
                 Ok(opened) => self.opened(old, opened, actions),
                 Err(error) => self.fail_session(unreadable("a session", &error), actions),
             },
-            (Purpose::Prompt, Ok(result)) => match fields(result) {
-                Ok(answer) => self.turn_ended(&answer, actions),
-                Err(error) => self.end_turn(Box::new(failed_turn(unreadable("the prompt", &error))), actions),
-            },
-            (Purpose::Prompt, Err(error)) => self.turn_failed(&error, actions),
+            (Purpose::Prompt, Ok(result)) => {
+                let failed = |error| Response::Failed(Box::new(failed_turn(unreadable("the prompt", &error))));
+                self.responded(fields(result).map_or_else(failed, Response::Result), actions);
+            }
+            (Purpose::Prompt, Err(error)) => {
+                self.responded(Response::Failed(Box::new(self.failed_by(&error))), actions)
+            }
             (Purpose::SetModel, Err(error)) => {
                 let why = failure::of_response("the model", &error).failure.message;
                 let text = format!("the model was not changed: {}", why.as_str());
@@ -250,6 +260,9 @@ impl Client {
                 self.advance(actions);
             }
             Command::Answer { request, answer } => {
+                if self.answer_question(request, answer, actions) {
+                    return;
+                }
                 if let Some(pending) = self.pending.take(request) {
                     self.reply_with(RequestSource::Caller(request.clone()), &pending, answer, actions);
                 }
@@ -274,7 +287,10 @@ impl Client {
             Command::Steer { id, .. } => {
                 actions.push(Action::Session(SessionAction::Steered { id: id.clone(), accepted: false }));
             }
-            Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
+            Command::Close => {
+                self.report_late_text(actions);
+                actions.push(Action::Process(ProcessAction::CloseStdin));
+            }
         }
     }
 
@@ -306,6 +322,13 @@ impl Client {
     }
 
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
+        self.finish_turn(actions);
+        if let Some(outcome) = self.turn.as_ref().and_then(|turn| turn.reported.clone()) {
+            let mut events = Vec::new();
+            self.messages.end_message(&mut events);
+            actions.extend(events.into_iter().map(Action::Emit));
+            return actions.push(Action::Outcome(outcome));
+        }
         if self.turn.is_some()
             && let Some(classification) = self.dialect.classify_exit(exit)
         {
@@ -325,7 +348,9 @@ impl Protocol for Client {
 
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
-            Input::Started => self.call(Purpose::Initialize, "initialize", &params::initialize(), actions),
+            Input::Started => {
+                self.call(Purpose::Initialize, "initialize", &params::initialize(self.is_session), actions)
+            }
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => self.line(bytes, actions),
             Input::Diagnostic(bytes) => {
@@ -339,12 +364,13 @@ impl Protocol for Client {
             Input::Interrupt => self.interrupt(actions),
             Input::Command(command) => self.command(command, actions),
             Input::Exited(exit) => self.exited(exit, actions),
-            Input::Server(_) | Input::TimerElapsed => {}
+            Input::TimerElapsed => self.timer_elapsed(actions),
+            Input::Server(_) => {}
         }
     }
 
     fn may_have_consumed_prompt(&self, _: bool) -> bool {
-        true
+        self.turn.as_ref().is_none_or(|turn| turn.prompt.is_none())
     }
 
     fn visible_stderr(&self, stderr: &str) -> Option<String> {

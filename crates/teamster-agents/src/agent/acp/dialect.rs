@@ -42,8 +42,19 @@ pub(in crate::agent) trait Dialect: Send {
         false
     }
 
-    /// Returns whether a turn without an answer is a failure, although the agent reports success.
-    fn requires_answer(&self) -> bool {
+    /// Returns whether a turn without text is a failure, although the agent reports success. Otherwise a tool call, or a prompt that is
+    /// a command of the agent, needs no text.
+    fn requires_text(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the agent is known to write all of its answer before the response to the prompt.
+    fn answers_in_order(&self) -> bool {
+        false
+    }
+
+    /// Returns whether calls that start without a permission request are permitted by the settings with which the agent was started.
+    fn permits_by_settings(&self) -> bool {
         false
     }
 

@@ -12,11 +12,17 @@ use teamster_types::request::{Attachment, AttachmentKind, McpEndpoint, McpServer
 /// The version of the protocol.
 pub(super) const VERSION: u64 = 1;
 
-/// Returns the parameters of `initialize`. They declare that the client offers neither files nor terminals.
-pub(super) fn initialize() -> Value {
+/// Returns the parameters of `initialize`. They declare that the client offers neither files nor terminals. In a session, a caller
+/// can answer questions.
+pub(super) fn initialize(is_session: bool) -> Value {
+    let files = json!({"readTextFile": false, "writeTextFile": false});
+    let mut capabilities = json!({"fs": files, "terminal": false});
+    if let (true, Some(fields)) = (is_session, capabilities.as_object_mut()) {
+        fields.insert("elicitation".to_owned(), json!({"form": {}}));
+    }
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+        "clientCapabilities": capabilities,
         "clientInfo": {"name": "teamster", "title": "Teamster", "version": env!("CARGO_PKG_VERSION")},
     })
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::questions::Question;
 use super::wire::PermissionChoice;
 use teamster_types::event::{PermissionDecision, PermissionOption, PermissionOptionKind, RequestId};
 use teamster_types::request::{Answer, PermissionMode};
@@ -15,6 +16,7 @@ use teamster_types::request::{Answer, PermissionMode};
 #[derive(Debug, Default)]
 pub(super) struct PendingRequests {
     open: BTreeMap<RequestId, Pending>,
+    questions: BTreeMap<RequestId, Question>,
     /// The number of requests so far.
     count: u64,
 }
@@ -126,6 +128,27 @@ pub(super) fn by_mode(mode: PermissionMode, kind: &str) -> Option<Answer> {
 }
 
 impl PendingRequests {
+    /// Adds a question that waits for an answer.
+    pub(super) fn insert_question(&mut self, id: RequestId, question: Question) {
+        self.questions.insert(id, question);
+    }
+
+    /// Removes a question that is answered.
+    pub(super) fn take_question(&mut self, id: &RequestId) -> Option<Question> {
+        self.questions.remove(id)
+    }
+
+    /// Removes the question with the agent's id, which the agent has cancelled.
+    pub(super) fn take_cancelled_question(&mut self, agents_id: &Value) -> Option<(RequestId, Question)> {
+        let id = self.questions.iter().find(|(_, question)| question.id == *agents_id).map(|(id, _)| id.clone())?;
+        self.questions.remove_entry(&id)
+    }
+
+    /// Removes all questions.
+    pub(super) fn take_questions(&mut self) -> BTreeMap<RequestId, Question> {
+        std::mem::take(&mut self.questions)
+    }
+
     /// Returns a new id for a request.
     pub(super) fn next_id(&mut self) -> RequestId {
         self.count += 1;

@@ -3,27 +3,9 @@
 
 use serde_json::{Value, json};
 
+use super::modes::{self, ModeClass};
 use super::wire::{Choice, ConfigOption, Opened};
 use teamster_types::request::PermissionMode;
-
-/// The permission modes of known agents: Gemini CLI 0.61.0, claude-agent-acp 0.101.0, codex-acp 2.6.0 and OpenCode 1.18.33.
-const MODES: &[(&str, PermissionMode)] = &[
-    ("plan", PermissionMode::ReadOnly),
-    ("read-only", PermissionMode::ReadOnly),
-    ("default", PermissionMode::Ask),
-    ("ask", PermissionMode::Ask),
-    ("manual", PermissionMode::Ask),
-    ("acceptEdits", PermissionMode::Edit),
-    ("autoEdit", PermissionMode::Edit),
-    ("auto", PermissionMode::Full),
-    ("bypassPermissions", PermissionMode::Full),
-    ("full-access", PermissionMode::Full),
-    ("yolo", PermissionMode::Full),
-];
-
-/// In this mode the agent itself decides each call. It may permit any call, and deny one that mode `full` permits. It is the first
-/// mode of claude-agent-acp 0.101.0, which decides by model calls. It is used only if there is no other mode.
-const AGENT_DECIDES: &str = "auto";
 
 /// The method and the parameters of a call that changes a setting, without the session id.
 pub(super) type Setting = (&'static str, Value);
@@ -55,7 +37,9 @@ impl Settings {
             let values = modes.available_modes.into_iter().map(|mode| mode.id).collect();
             settings.mode = Some(Selector { option: None, current: Some(modes.current_mode_id), values });
         }
-        if let Some(models) = opened.models {
+        // The schema no longer has `models` and `session/set_model`. codex-acp 2.6.0 and pi-acp 0.0.34 reject the ids of their option
+        // there.
+        if let Some(models) = opened.models.filter(|_| settings.model.is_none()) {
             settings.model_by_name = true;
             settings.model = Some(Selector { option: None, current: models.current_model_id, values: Vec::new() });
         }
@@ -102,53 +86,53 @@ impl Settings {
         Ok(selector.set(effort, ("session/set_config_option", "value")))
     }
 
-    /// Returns the call that selects a mode which permits no more than the requested mode. A stricter mode is suitable, because its
-    /// permission requests are answered by the requested mode. An unknown mode is assumed to request permission.
+    /// Returns the call that selects a mode which permits no more than the requested mode, if the agent is in another one. A mode
+    /// that is not known may permit anything.
     pub(super) fn set_mode(&mut self, wanted: PermissionMode) -> Result<Option<Setting>, String> {
-        let suitable: &[PermissionMode] = match wanted {
-            PermissionMode::ReadOnly => &[PermissionMode::ReadOnly],
-            PermissionMode::Ask => &[PermissionMode::Ask],
-            PermissionMode::Edit => &[PermissionMode::Ask, PermissionMode::Edit],
-            PermissionMode::Full => &[PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full],
-        };
-        let current = self.mode.as_ref().and_then(|mode| mode.current.clone());
-        let now = current.as_deref().and_then(allows);
-        match now {
-            Some(now) if suitable.contains(&now) && current.as_deref() != Some(AGENT_DECIDES) => return Ok(None),
-            None if wanted != PermissionMode::ReadOnly => return Ok(None),
-            _ => {}
-        }
         let Some(mode) = &mut self.mode else {
-            return Err("the agent has no modes, so it has no read-only mode; use another permission mode".to_owned());
+            return match wanted {
+                PermissionMode::ReadOnly => {
+                    Err("the agent has no modes, so it has no read-only mode; use another permission mode".to_owned())
+                }
+                _ => Ok(None),
+            };
         };
-        let is_of = |id: &&String, class: PermissionMode| *id != AGENT_DECIDES && allows(id) == Some(class);
+        let current = mode.current.clone().unwrap_or_default();
+        let now = modes::class_of(&current);
+        let suitable = modes::suitable(wanted);
+        if now.is_some_and(|now| suitable.contains(&now)) || now.is_none() && wanted == PermissionMode::Full {
+            return Ok(None);
+        }
+        let is_of = |id: &&String, class: ModeClass| modes::class_of(id) == Some(class);
         let found = suitable.iter().find_map(|class| mode.values.iter().find(|id| is_of(id, *class)).cloned());
         match found {
             Some(id) => Ok(Some(mode.set(&id, ("session/set_mode", "modeId")))),
-            // A read-only mode is suitable for every other mode.
-            None if now.is_some_and(|now| now == PermissionMode::ReadOnly || suitable.contains(&now)) => Ok(None),
+            // A stricter mode, or one in which the agent decides by itself.
+            None if now.is_some_and(|now| modes::is_as_strict(now, wanted)) => Ok(None),
             None => {
-                let current = current.unwrap_or_default();
-                let modes = mode.values.join(", ");
+                let state = if now.is_some() { "permits more" } else { "may permit more, because it is not known" };
+                let list = mode.values.join(", ");
                 Err(format!(
-                    "the agent is in mode {current:?}, and each of its modes permits more than requested: {modes}"
+                    "the agent is in mode {current:?}, which {state} than requested, and it has no known mode that is as \
+                     strict: {list}; configure the agent, or use another permission mode"
                 ))
             }
         }
     }
 
-    /// Stores a mode that the agent selected. Returns whether it permits more than the requested mode.
+    /// Returns whether the agent's sandbox or plan mode prevents changes, so that a call without a permission request is harmless.
+    pub(super) fn prevents_changes(&self) -> bool {
+        let current = self.mode.as_ref().and_then(|mode| mode.current.as_deref());
+        matches!(current.and_then(modes::class_of), Some(ModeClass::Plans | ModeClass::ReadOnly))
+    }
+
+    /// Stores a mode that the agent selected. Returns whether it may permit more than the requested mode.
     pub(super) fn note_mode(&mut self, id: &str, wanted: PermissionMode) -> bool {
-        if let Some(mode) = &mut self.mode {
-            mode.current = Some(id.to_owned());
+        let is_new = self.mode.as_mut().is_none_or(|mode| mode.current.replace(id.to_owned()).as_deref() != Some(id));
+        match modes::class_of(id) {
+            Some(class) => !modes::is_as_strict(class, wanted),
+            None => is_new && wanted != PermissionMode::Full,
         }
-        let rank = |mode| match mode {
-            PermissionMode::ReadOnly => 0,
-            PermissionMode::Ask => 1,
-            PermissionMode::Edit => 2,
-            PermissionMode::Full => 3,
-        };
-        allows(id).is_some_and(|now| rank(now) > rank(wanted))
     }
 }
 
@@ -160,10 +144,6 @@ impl Selector {
             None => (list.0, json!({(list.1): value})),
         }
     }
-}
-
-fn allows(id: &str) -> Option<PermissionMode> {
-    MODES.iter().find(|(known, _)| *known == id).map(|(_, mode)| *mode)
 }
 
 fn values(choices: &[Choice]) -> Vec<String> {

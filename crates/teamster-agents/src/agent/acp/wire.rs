@@ -254,6 +254,18 @@ pub(super) struct PermissionChoice {
     pub(super) kind: String,
 }
 
+/// The parameters of `elicitation/create`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ElicitationParams {
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) mode: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) message: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) requested_schema: Option<Value>,
+}
+
 /// The result of `session/prompt`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

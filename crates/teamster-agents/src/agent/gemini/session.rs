@@ -88,7 +88,15 @@ impl Dialect for GeminiDialect {
         true
     }
 
-    fn requires_answer(&self) -> bool {
+    fn requires_text(&self) -> bool {
+        true
+    }
+
+    fn answers_in_order(&self) -> bool {
+        true
+    }
+
+    fn permits_by_settings(&self) -> bool {
         true
     }
 

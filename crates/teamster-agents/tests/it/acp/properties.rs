@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, acp::Acp, gemini::Gemini};
 use teamster_agents::protocol::{Command, Input};
 use teamster_types::event::Event;
-use teamster_types::request::{Answer, PermissionMode};
+use teamster_types::request::{Answer, Conversation, PermissionMode};
 
 use super::{TestSession, session_request};
 
@@ -18,6 +18,7 @@ enum Step {
     Line(Value),
     Send,
     Interrupt,
+    TimerElapsed,
     Answer(usize),
     Model,
     Mode(PermissionMode),
@@ -28,6 +29,7 @@ fn lines() -> impl Strategy<Value = Value> {
     let update = select(vec![
         "agent_message_chunk",
         "agent_thought_chunk",
+        "user_message_chunk",
         "tool_call",
         "tool_call_update",
         "plan",
@@ -42,9 +44,10 @@ fn lines() -> impl Strategy<Value = Value> {
             "sessionUpdate": update, "status": status, "toolCallId": call, "title": call, "currentModeId": "yolo",
             "content": {"type": "text", "text": "x"}, "cost": {"amount": 1.5, "currency": "USD"}}}})
     });
-    let asks = (id(), select(vec!["session/request_permission", "fs/read_text_file"])).prop_map(|(id, method)| {
+    let asks = (id(), select(vec!["session/request_permission", "fs/read_text_file", "elicitation/create"])).prop_map(|(id, method)| {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"sessionId": "s",
-            "toolCall": {"toolCallId": "a", "kind": "edit"}, "options": [{"optionId": "y", "name": "", "kind": "allow_once"}]}})
+            "toolCall": {"toolCallId": "a", "kind": "edit"}, "options": [{"optionId": "y", "name": "", "kind": "allow_once"}],
+            "mode": "form", "message": "?", "requestedSchema": {"properties": {}}}})
     });
     let results = select(vec![
         json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}),
@@ -66,6 +69,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => lines().prop_map(Step::Line),
         3 => Just(Step::Send),
         1 => Just(Step::Interrupt),
+        2 => Just(Step::TimerElapsed),
         2 => (0..4usize).prop_map(Step::Answer),
         1 => Just(Step::Model),
         1 => select(modes).prop_map(Step::Mode),
@@ -76,12 +80,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn every_request_gets_one_response_and_every_turn_one_outcome(
-        steps in steps(), gemini: bool, opens: bool
+        steps in steps(), gemini: bool, opens: bool, resumes: bool
     ) {
         let agent: &dyn Agent = if gemini { &Gemini } else { &Acp::any() };
-        let mut session = TestSession::of(agent, &session_request());
+        let mut request = session_request();
+        if resumes {
+            request.conversation = Conversation::Resume("s".into());
+        }
+        let mut session = TestSession::of(agent, &request);
         if opens {
-            session.initialize(&json!({}));
+            session.initialize(&json!({"loadSession": true}));
             session.answer(&json!({"sessionId": "s"}));
         }
         let (mut sent, mut asked) = (0, Vec::<(Value, usize)>::new());
@@ -103,6 +111,11 @@ proptest! {
                 }
                 Step::Send => {}
                 Step::Interrupt => session.handle(Input::Interrupt),
+                Step::TimerElapsed => {
+                    if session.timer.take().is_some() {
+                        session.handle(Input::TimerElapsed);
+                    }
+                }
                 Step::Answer(place) => {
                     if let Some(request) = session.requests().get(place).cloned() {
                         session.handle(Input::Command(Command::Answer { request: &request, answer: &Answer::AllowAlways }));

@@ -21,8 +21,10 @@ fn calls_and_responses_follow_the_protocol() {
     let params = |session: &TestSession| session.last_call()["params"].clone();
     let initialize = params(&session);
     assert_eq!(initialize["protocolVersion"], 1);
-    let none = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
-    assert_eq!(initialize["clientCapabilities"], none);
+    let offered = json!({
+        "fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false, "elicitation": {"form": {}},
+    });
+    assert_eq!(initialize["clientCapabilities"], offered);
     session.initialize(&json!({
         "mcpCapabilities": {"http": true, "sse": true},
         "promptCapabilities": {"image": true, "embeddedContext": true},

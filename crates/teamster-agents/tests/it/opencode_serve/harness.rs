@@ -195,7 +195,7 @@ impl Harness {
                     self.outcomes.push(*outcome);
                 }
                 Action::Process(ProcessAction::Shutdown) => self.stopped = true,
-                Action::Alive => {}
+                Action::Alive | Action::SetTimer(_) | Action::ClearTimer => {}
                 Action::Process(action) => self.log.push(format!("= {action:?}")),
                 Action::Server(action) => self.log.push(format!("= {action:?}")),
                 Action::Session(action) => {

@@ -4,31 +4,49 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::chunk_shape::ChunkShape;
+use super::quiet::Owner;
 use super::{Actions, Client, Phase, emit};
 use crate::agent::acp::messages::ContentKind;
 use crate::agent::acp::permissions;
+use crate::agent::acp::questions::Question;
 use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
-use crate::protocol::{Action, SessionAction};
+use crate::protocol::{Action, ProcessAction, SessionAction};
 use teamster_types::event::{ContextUse, Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
 
 impl Client {
     /// Handles a line that differs from an earlier chunk only in its text. Returns whether it is one.
     pub(super) fn repeated_chunk(&mut self, line: &[u8], actions: &mut Actions) -> bool {
-        let Some(last) = &self.last_chunk else { return false };
-        let Some(text) = last.shape.text(line) else { return false };
-        let mut events = Vec::new();
-        if self.is_of_turn(&last.session_id) && !self.dialect.is_noise(text) {
-            self.messages.push(last.kind, last.message_id.as_deref(), text, &mut events);
+        let Some(last) = self.last_chunk.take() else { return false };
+        let text = last.shape.text(line);
+        if let Some(text) = text {
+            self.message_text(last.kind, &last.session_id, last.message_id.as_deref(), text, actions);
         }
-        emit(events, actions);
-        true
+        self.last_chunk = Some(last);
+        text.is_some()
     }
 
-    /// Returns whether the updates of a session belong to a turn. Before the prompt is sent, they are the history of an old
-    /// session.
-    fn is_of_turn(&self, session_id: &str) -> bool {
-        matches!(&self.phase, Phase::Open(session) if session.wire_id == session_id)
-            && self.turn.as_ref().is_some_and(|turn| turn.prompt.is_none())
+    /// Handles the text of a chunk.
+    fn message_text(
+        &mut self,
+        kind: ContentKind,
+        session_id: &str,
+        message_id: Option<&str>,
+        text: &str,
+        actions: &mut Actions,
+    ) {
+        let mut events = Vec::new();
+        let owner = self.owner(session_id);
+        match owner {
+            _ if self.dialect.is_noise(text) => {}
+            Owner::Turn => self.messages.push(kind, message_id, text, &mut events),
+            Owner::Late if kind == ContentKind::Text => self.note_late(text, actions),
+            Owner::History => self.note_history(actions),
+            Owner::Late | Owner::Other => {}
+        }
+        emit(events, actions);
+        if owner == Owner::Turn {
+            self.note_progress(actions);
+        }
     }
 
     pub(super) fn notification(
@@ -43,6 +61,11 @@ impl Client {
             "$/cancel_request" => {
                 let params: Value = serde_json::from_str(params.get())?;
                 let id = params.get("requestId");
+                if let Some((id, question)) = id.and_then(|id| self.pending.take_cancelled_question(id)) {
+                    actions.push(Action::Session(SessionAction::Withdraw(id)));
+                    let line = self.caller.answer(&question.id, &Question::cancelled());
+                    actions.push(Action::Process(ProcessAction::Write(line)));
+                }
                 if let Some((id, pending)) = id.and_then(|id| self.pending.take_cancelled(id)) {
                     actions.push(Action::Session(SessionAction::Withdraw(id)));
                     self.reply(&pending, &permissions::cancelled(), "The agent cancelled the request.", actions);
@@ -77,22 +100,64 @@ impl Client {
                 self.context = update.used.map(|used| ContextUse::new(used, size)).or(self.context.take());
                 self.cost = cost.map(|cost| cost.amount).or(self.cost);
             }
-            _ if !self.is_of_turn(&params.session_id) => {}
-            "agent_message_chunk" => self.chunk(line, params, ContentKind::Text, &update, &mut events),
-            "agent_thought_chunk" => self.chunk(line, params, ContentKind::Thinking, &update, &mut events),
-            "tool_call" | "tool_call_update" => {
-                let fields: CallFields = serde_json::from_str(params.update.get())?;
-                self.messages.end_message(&mut events);
-                self.calls.update(fields, &*update.kind == "tool_call", &*self.dialect, &mut events);
+            "user_message_chunk" => {
+                let block = update.content.and_then(|raw| serde_json::from_str::<Block<'_>>(raw.get()).ok());
+                let text = block.and_then(|block| block.text);
+                match self.owner(&params.session_id) {
+                    Owner::Turn => self.user_chunk(text.as_deref().unwrap_or_default(), actions),
+                    Owner::History => {
+                        self.user_chunk(text.as_deref().unwrap_or_default(), actions);
+                        self.note_history(actions);
+                    }
+                    Owner::Late | Owner::Other => {}
+                }
             }
-            "plan" => {
-                let entry = |entry: Entry| PlanEntry::new(entry.content, PlanStatus::from(entry.status.as_str()));
-                let entries = update.entries.into_iter().map(entry).collect();
-                events.push(Event::Plan(Plan::new(entries)));
-            }
-            _ => {}
+            "agent_message_chunk" => return Ok(self.chunk(line, params, ContentKind::Text, &update, actions)),
+            "agent_thought_chunk" => return Ok(self.chunk(line, params, ContentKind::Thinking, &update, actions)),
+            kind => return self.work(kind, params, update.entries, actions),
         }
         emit(events, actions);
+        Ok(())
+    }
+
+    /// Handles an update of a tool call or a plan.
+    fn work(
+        &mut self,
+        kind: &str,
+        params: &UpdateParams<'_>,
+        entries: Vec<Entry>,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
+        let (mut events, mut call) = (Vec::new(), None);
+        match (kind, self.owner(&params.session_id)) {
+            ("tool_call" | "tool_call_update", Owner::Turn) => {
+                let fields: CallFields = serde_json::from_str(params.update.get())?;
+                call = Some(fields.tool_call_id.clone());
+                self.messages.end_message(&mut events);
+                self.calls.update(fields, kind == "tool_call", &*self.dialect, &mut events);
+            }
+            ("tool_call", Owner::Late) => {
+                let fields: CallFields = serde_json::from_str(params.update.get())?;
+                if !self.calls.is_past(&fields.tool_call_id) {
+                    let title = fields.title.as_deref().unwrap_or(&fields.tool_call_id);
+                    self.note_late(&format!("[call: {title}]"), actions);
+                }
+            }
+            ("plan", Owner::Turn) => {
+                let entry = |entry: Entry| PlanEntry::new(entry.content, PlanStatus::from(entry.status.as_str()));
+                events.push(Event::Plan(Plan::new(entries.into_iter().map(entry).collect())));
+            }
+            (_, Owner::History) => self.note_history(actions),
+            _ => {}
+        }
+        let has_progress = !events.is_empty();
+        emit(events, actions);
+        if has_progress {
+            self.note_progress(actions);
+        }
+        if let Some(call) = call {
+            self.check_asked(&call, actions);
+        }
         Ok(())
     }
 
@@ -102,10 +167,10 @@ impl Client {
         params: &UpdateParams<'_>,
         content_kind: ContentKind,
         update: &Update<'_>,
-        events: &mut Vec<Event>,
+        actions: &mut Actions,
     ) {
         let block = update.content.and_then(|raw| serde_json::from_str::<Block<'_>>(raw.get()).ok());
-        let Some(block) = block else { return };
+        let Some(block) = block else { return actions.push(Action::Alive) };
         let inner = block.resource.and_then(|resource| resource.text);
         let text = match &*block.kind {
             "text" => block.text.as_deref(),
@@ -113,14 +178,17 @@ impl Client {
             "resource" => inner.as_deref(),
             kind => {
                 let text = format!("a chunk of a message is not text and was skipped: {kind}");
-                return events.push(Warning::new(WarningCode::Notice, text).into());
+                let is_of_turn = self.owner(&params.session_id) == Owner::Turn;
+                let warning = is_of_turn.then(|| Event::from(Warning::new(WarningCode::Notice, text)));
+                return emit(warning.into_iter().collect(), actions);
             }
         };
         let text = text.unwrap_or_default();
-        let chunk = ChunkShape::of(line, text, content_kind, &params.session_id, update.message_id.as_deref());
-        self.last_chunk = chunk.or(self.last_chunk.take());
-        if !self.dialect.is_noise(text) {
-            self.messages.push(content_kind, update.message_id.as_deref(), text, events);
+        let message_id = update.message_id.as_deref();
+        if self.owner(&params.session_id) == Owner::Turn {
+            let chunk = ChunkShape::of(line, text, content_kind, &params.session_id, message_id);
+            self.last_chunk = chunk.or(self.last_chunk.take());
         }
+        self.message_text(content_kind, &params.session_id, message_id, text, actions);
     }
 }

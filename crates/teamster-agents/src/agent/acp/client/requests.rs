@@ -5,11 +5,14 @@ use serde_json::value::RawValue;
 
 use super::{Actions, Client, RequestSource, emit, warning};
 use crate::agent::acp::permissions::{self, Pending, Reply};
-use crate::agent::acp::wire::PermissionParams;
+use crate::agent::acp::questions::Question;
+use crate::agent::acp::wire::{ElicitationParams, PermissionParams};
 use crate::agent::rpc::METHOD_NOT_FOUND;
 use crate::protocol::{Action, AppliedAnswer, ProcessAction, SessionAction};
 use crate::rules::Verdict;
-use teamster_types::event::{AnsweredBy, Event, PermissionAnswered, PermissionRequest, WarningCode};
+use teamster_types::event::{
+    self, AnsweredBy, Event, PermissionAnswered, PermissionDecision, PermissionRequest, RequestId, WarningCode,
+};
 use teamster_types::request::{Answer, PermissionMode};
 use teamster_types::text::UntrustedText;
 
@@ -17,6 +20,9 @@ const UNCHANGEABLE: &str = "the agent does not support changing the arguments of
 
 impl Client {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
+        if method == "elicitation/create" {
+            return self.elicitation(id, params, actions);
+        }
         if method != "session/request_permission" {
             let text = format!("Teamster does not support {method}");
             actions.push(Action::Process(ProcessAction::Write(self.caller.refuse(&id, METHOD_NOT_FOUND, &text))));
@@ -26,11 +32,12 @@ impl Client {
         let PermissionParams { options, tool_call } = params;
         let call = tool_call.tool_call_id.clone();
         let pending = Pending::new(id, call.clone(), options);
-        let turn = self.turn.as_ref().filter(|turn| turn.prompt.is_none() && !turn.is_interrupted);
+        let turn = self.turn.as_ref().filter(|turn| turn.is_working() && !turn.is_interrupted);
         let Some(mode) = turn.map(|turn| turn.mode) else {
             return self.reply(&pending, &permissions::cancelled(), "interrupted", actions);
         };
         let kind = tool_call.kind.clone();
+        self.asked(&call, actions);
         let mut events = Vec::new();
         self.messages.end_message(&mut events);
         let tool = self.calls.request(tool_call, &*self.dialect, &mut events);
@@ -51,6 +58,33 @@ impl Client {
         }
         self.pending.insert(request_id, pending);
         actions.push(Action::Emit(Event::PermissionRequest(request)));
+    }
+
+    /// Passes a question of the agent to the caller of a session. Any other one is declined.
+    fn elicitation(&mut self, id: Value, params: &RawValue, actions: &mut Actions) {
+        let params: ElicitationParams = serde_json::from_str(params.get()).unwrap_or_default();
+        let can_answer =
+            self.is_session && self.turn.as_ref().is_some_and(|turn| turn.is_working() && !turn.is_interrupted);
+        let Some(question) = Question::read(id.clone(), &params).filter(|_| can_answer) else {
+            actions.push(Action::Process(ProcessAction::Write(self.caller.answer(&id, &Question::declined()))));
+            let what = params.message.unwrap_or_default();
+            let text = format!("a question of the agent was declined, because nobody can answer it here: {what}");
+            return actions.push(warning(WarningCode::Notice, text));
+        };
+        let mut events = Vec::new();
+        self.messages.end_message(&mut events);
+        let request_id = self.pending.next_id();
+        events.push(Event::Question(Box::new(event::Question::new(request_id.clone(), question.items()))));
+        self.pending.insert_question(request_id, question);
+        emit(events, actions);
+    }
+
+    /// Sends the caller's answer to a question. Returns whether there was one.
+    pub(super) fn answer_question(&mut self, request: &RequestId, answer: &Answer, actions: &mut Actions) -> bool {
+        let Some(question) = self.pending.take_question(request) else { return false };
+        let line = self.caller.answer(&question.id, &question.reply(answer));
+        actions.push(Action::Process(ProcessAction::Write(line)));
+        true
     }
 
     /// Returns the answer that needs no caller, and what gave it. Rules are matched with both tool names of a request.
@@ -107,6 +141,10 @@ impl Client {
             Answer::Deny { message } => message.as_deref(),
             _ => changes.then_some(UNCHANGEABLE),
         };
+        if reply.allows {
+            let decision = reply.decision();
+            self.calls.allow(&pending.call, decision == PermissionDecision::AllowAlways);
+        }
         let (decision, message) = (reply.decision(), message.map(UntrustedText::from));
         actions.push(match source {
             RequestSource::Caller(request) => Action::Session(SessionAction::Answered(Box::new(AppliedAnswer {
@@ -147,6 +185,14 @@ impl Client {
 
     /// Cancels all pending requests.
     pub(super) fn cancel_requests(&mut self, actions: &mut Actions) {
+        for (id, question) in self.pending.take_questions() {
+            if let Some(turn) = &mut self.turn {
+                turn.has_cancelled_requests |= turn.is_interrupted;
+            }
+            actions.push(Action::Session(SessionAction::Withdraw(id)));
+            let line = self.caller.answer(&question.id, &Question::cancelled());
+            actions.push(Action::Process(ProcessAction::Write(line)));
+        }
         for (id, pending) in self.pending.take_all() {
             if let Some(turn) = &mut self.turn {
                 turn.has_cancelled_requests |= turn.is_interrupted;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::quiet::Wait;
 use super::turn::failed_turn;
 use super::{Actions, Client, Phase, Purpose, Session, warning};
 use crate::agent::acp::settings::Settings;
@@ -43,6 +44,7 @@ impl Client {
             }
             Conversation::New | Conversation::Continue | Conversation::ForkNewest => ("session/new", None),
         };
+        self.loads_session = method == "session/load";
         let wire_id = old.as_ref().map(|id| self.dialect.wire_session_id(id.as_str()));
         let session = params::session(&self.options.cwd, &servers, wire_id.as_deref());
         self.call(Purpose::Open { old }, method, &session, actions);
@@ -72,6 +74,9 @@ impl Client {
         let current_mode = opened.modes.as_ref().map(|modes| modes.current_mode_id.clone()).filter(|_| replays);
         self.settings = Settings::new(opened);
         self.phase = Phase::Open(Session { wire_id, id });
+        if self.loads_session && current_mode.is_none() {
+            self.wait(Wait::History, actions);
+        }
         if let Some(mode) = current_mode {
             // The call changes nothing. Its response arrives after the replayed history.
             self.set(Purpose::AwaitReplay, ("session/set_mode", serde_json::json!({"modeId": mode})), actions);

@@ -1,10 +1,17 @@
 //! The state of a turn, and outcomes that are the same for all agents.
 
+use crate::agent::acp::wire::PromptResult;
 use crate::protocol::Outcome;
 use teamster_types::event::{Failure, StopReason};
 use teamster_types::request::{PermissionMode, Prompt};
 
-/// A turn without an outcome.
+/// The response to a prompt.
+pub(super) enum Response {
+    Result(PromptResult),
+    Failed(Box<Outcome>),
+}
+
+/// A turn. That of a run stays after its outcome, because its process may write more until it exits.
 pub(super) struct Turn {
     /// The prompt, until it is sent.
     pub(super) prompt: Option<Prompt>,
@@ -14,11 +21,23 @@ pub(super) struct Turn {
     pub(super) has_cancelled_requests: bool,
     pub(super) mode: PermissionMode,
     pub(super) cost_before: Option<f64>,
+    /// Whether the prompt is a command of the agent, such as `/compact`.
+    pub(super) is_command: bool,
+    /// The response to the prompt. The turn ends when the agent is quiet.
+    pub(super) response: Option<Response>,
+    /// The call that started without a permission request, while one may follow.
+    pub(super) unasked_call: Option<String>,
+    /// The outcome of a run that was reported.
+    pub(super) reported: Option<Box<Outcome>>,
 }
 
 impl Turn {
     pub(super) fn new(prompt: Prompt, mode: PermissionMode, cost_before: Option<f64>) -> Self {
         Self {
+            is_command: prompt.text.trim_start().starts_with('/'),
+            response: None,
+            unasked_call: None,
+            reported: None,
             prompt: Some(prompt),
             has_emitted_init: false,
             is_interrupted: false,
@@ -26,6 +45,11 @@ impl Turn {
             mode,
             cost_before,
         }
+    }
+
+    /// Returns whether the agent works on the prompt: it has it, and has not responded.
+    pub(super) fn is_working(&self) -> bool {
+        self.prompt.is_none() && self.response.is_none() && self.reported.is_none()
     }
 
     /// Returns whether the interrupt ended the turn, by the agent's stop reason. A turn that ended before the agent received the

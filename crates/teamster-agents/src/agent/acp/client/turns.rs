@@ -1,6 +1,7 @@
 //! Turns, from the prompt to the outcome.
 
-use super::turn::{failed_turn, interrupted_turn};
+use super::quiet::Wait;
+use super::turn::{Response, Turn, failed_turn, interrupted_turn};
 use super::{Actions, Client, Phase, Purpose, emit};
 use crate::agent::acp::wire::PromptResult;
 use crate::agent::acp::{failure, params, usage};
@@ -29,13 +30,18 @@ impl Client {
             init.cwd = Some(self.options.cwd.clone());
             actions.push(Action::Emit(Event::Init(Box::new(init))));
         }
-        if self.pending_settings > 0 {
+        if self.pending_settings > 0 || self.is_settling() {
             return;
         }
-        let Some(prompt) = turn.prompt.take() else { return };
+        let Some(prompt) = self.turn.as_mut().and_then(|turn| turn.prompt.take()) else { return };
+        self.report_late_text(actions);
+        let Phase::Open(session) = &self.phase else { return };
         match self.dialect.check_prompt(&prompt).and_then(|()| params::prompt(&prompt, &self.prompt_capabilities)) {
             Ok(blocks) => {
                 let params = serde_json::json!({"sessionId": session.wire_id, "prompt": blocks});
+                self.quiet.first_prompt =
+                    (self.loads_session && !self.quiet.has_sent_prompt).then(|| prompt.text.clone());
+                self.quiet.has_sent_prompt = true;
                 self.call(Purpose::Prompt, "session/prompt", &params, actions);
             }
             Err(error) => {
@@ -46,7 +52,11 @@ impl Client {
     }
 
     pub(super) fn interrupt(&mut self, actions: &mut Actions) {
-        let Some(turn) = &mut self.turn else { return };
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.reported.is_none()) else { return };
+        if turn.response.is_some() {
+            // The agent has finished. Only a late part of its answer is awaited.
+            return self.finish_turn(actions);
+        }
         turn.is_interrupted = true;
         if turn.prompt.take().is_some() {
             // The prompt has not been sent.
@@ -60,11 +70,36 @@ impl Client {
         }
     }
 
+    /// Takes the response to the prompt. The turn ends when the agent is quiet, since it may write more.
+    pub(super) fn responded(&mut self, response: Response, actions: &mut Actions) {
+        if self.turn.as_ref().is_some_and(|turn| turn.unasked_call.is_some()) {
+            return self.stop_unasked_call(actions);
+        }
+        self.report_skipped(actions);
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_working()) else { return };
+        turn.response = Some(response);
+        self.wait(Wait::TurnEnd, actions);
+    }
+
+    /// Ends the turn with the response to its prompt, if there is one.
+    pub(super) fn finish_turn(&mut self, actions: &mut Actions) {
+        match self.turn.as_mut().and_then(|turn| turn.response.take()) {
+            Some(Response::Result(result)) => self.turn_ended(&result, actions),
+            Some(Response::Failed(outcome)) => self.end_turn(outcome, actions),
+            None => {}
+        }
+    }
+
     /// Ends the turn with the result of its prompt.
-    pub(super) fn turn_ended(&mut self, result: &PromptResult, actions: &mut Actions) {
+    fn turn_ended(&mut self, result: &PromptResult, actions: &mut Actions) {
         let stop = result.stop_reason.as_deref().unwrap_or("end_turn");
         let interrupted = self.turn.as_ref().is_some_and(|turn| turn.was_interrupted(stop));
         let (stop_reason, failure) = self.end_of(stop, interrupted);
+        if failure.is_none() && !interrupted {
+            let mut events = Vec::new();
+            self.calls.end_open(&*self.dialect, &mut events);
+            actions.extend(events.into_iter().map(Action::Emit));
+        }
         let usage = result.usage.as_ref().and_then(|tokens| usage::of_turn(&self.agent.name, tokens));
         let outcome = Outcome {
             failure,
@@ -74,6 +109,12 @@ impl Client {
             ..Outcome::default()
         };
         self.end_turn(Box::new(outcome), actions);
+    }
+
+    /// Returns whether the agent has answered: with text, or with a tool call. A command of the agent needs no answer.
+    fn has_answered(&self) -> bool {
+        let is_command = self.turn.as_ref().is_some_and(|turn| turn.is_command);
+        self.messages.has_text || !self.dialect.requires_text() && (is_command || !self.calls.is_empty())
     }
 
     /// Returns what a stop reason of the agent means.
@@ -93,30 +134,32 @@ impl Client {
             "cancelled" if !interrupted && !denied => {
                 (StopReason::Cancelled, failed(ErrorCode::Aborted, "the agent cancelled the turn by itself"))
             }
-            "end_turn" if self.dialect.requires_answer() && !self.messages.has_text && !interrupted => {
+            "end_turn" if !self.has_answered() && !interrupted => {
                 (StopReason::EndTurn, failed(ErrorCode::Provider, "the agent ended without an answer"))
             }
             other => (StopReason::from(other), None),
         }
     }
 
-    /// Ends the turn with the error response to its prompt.
-    pub(super) fn turn_failed(&mut self, error: &RpcError, actions: &mut Actions) {
+    /// Returns the outcome of a turn whose prompt got an error response.
+    pub(super) fn failed_by(&self, error: &RpcError) -> Outcome {
         if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
             // The protocol forbids an error after a cancellation, but some agents send one.
-            return self.end_turn(Box::new(interrupted_turn()), actions);
+            return interrupted_turn();
         }
         let mut classification = failure::of_response("the prompt", error);
         if error.code == failure::AUTH_REQUIRED {
             self.add_login_hint(&mut classification.failure.message);
         }
-        self.end_turn(Box::new(classification.into()), actions);
+        classification.into()
     }
 
     /// Ends the turn with an outcome.
     pub(super) fn end_turn(&mut self, mut outcome: Box<Outcome>, actions: &mut Actions) {
         self.cancel_requests(actions);
-        let Some(turn) = self.turn.take() else { return };
+        let Some(turn) = self.turn.take_if(|turn| turn.reported.is_none()) else { return };
+        self.quiet.first_prompt = None;
+        self.stop_waiting_in_turn(actions);
         let mut events = Vec::new();
         self.messages.end_message(&mut events);
         self.calls.emit_pending(&*self.dialect, &mut events);
@@ -128,9 +171,12 @@ impl Client {
         outcome.total_cost_usd = self.cost.zip(turn.cost_before).map(|(now, before)| cost_since(now, before));
         outcome.permission_denials = std::mem::take(&mut self.calls.denials);
         outcome.model = self.settings.model().map(str::to_owned);
-        actions.push(Action::Outcome(outcome));
+        actions.push(Action::Outcome(outcome.clone()));
         if !self.is_session {
             actions.push(Action::Process(ProcessAction::CloseStdin));
+            self.turn = Some(Turn { prompt: None, reported: Some(outcome), ..turn });
+        } else if matches!(self.phase, Phase::Open(_)) {
+            self.settle(actions);
         } else if matches!(self.phase, Phase::Failed(_)) {
             // A new process may succeed, for example after the user has logged in.
             actions.push(Action::Session(SessionAction::RestartProcess));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::form::Form;
+use crate::agent::form::Form;
 use crate::agent::line::if_readable;
 use crate::agent::mcp::Names;
 use crate::agent::permission::{options, without_option};

@@ -3,7 +3,6 @@
 //! It serves sessions, and plain runs as one turn. Prompts, configuration and instructions are standard input, never arguments.
 
 mod approvals;
-mod form;
 mod launch;
 mod prompt_input;
 mod protocol;

@@ -1,4 +1,4 @@
-//! Forms of MCP servers: converts a form to questions, and answers to the form's result.
+//! Forms of agents and MCP servers: converts a form to questions, and answers to the form's result.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const YES: &str = "Accept";
 
 /// A form: an object with fields of simple types.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(in crate::agent) struct Form {
     message: String,
     fields: Vec<Field>,
 }
@@ -38,7 +38,7 @@ enum Shape {
 
 impl Form {
     /// Reads a form; `None` if the type of a field is unknown.
-    pub(super) fn read(message: &str, schema: &Value) -> Option<Self> {
+    pub(in crate::agent) fn read(message: &str, schema: &Value) -> Option<Self> {
         let none = Map::new();
         let properties = schema.get("properties").map_or(Some(&none), Value::as_object)?;
         let required: Vec<&str> =
@@ -56,7 +56,7 @@ impl Form {
         Some(Self { message: message.to_owned(), fields })
     }
 
-    pub(super) fn questions(&self) -> Vec<QuestionItem> {
+    pub(in crate::agent) fn questions(&self) -> Vec<QuestionItem> {
         if self.fields.is_empty() {
             let options = vec![QuestionOption::new(YES), QuestionOption::new("Decline")];
             return vec![QuestionItem::new(CONFIRM, self.message.clone(), options)];
@@ -74,7 +74,7 @@ impl Form {
     }
 
     /// Returns the result of the form; `None` if the answers do not match it.
-    pub(super) fn filled(&self, chosen: &BTreeMap<String, Vec<String>>) -> Option<Value> {
+    pub(in crate::agent) fn filled(&self, chosen: &BTreeMap<String, Vec<String>>) -> Option<Value> {
         if self.fields.is_empty() {
             let accepts = chosen.get(CONFIRM).is_some_and(|labels| labels.iter().any(|label| label == YES));
             return accepts.then(|| Value::Object(Map::new()));
