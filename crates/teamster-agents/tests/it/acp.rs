@@ -5,7 +5,7 @@ mod questions;
 mod quiet;
 mod session_setup;
 mod turns;
-mod unasked;
+mod unrequested;
 
 use std::time::Duration;
 

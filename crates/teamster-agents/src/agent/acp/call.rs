@@ -59,7 +59,7 @@ pub(super) enum Status {
 
 /// How far a call is whose permission was not requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unasked {
+pub(super) enum Unrequested {
     Started,
     Completed,
 }
@@ -154,11 +154,11 @@ impl Call {
     }
 
     /// Returns whether it has started or completed, and its permission was not requested.
-    pub(super) fn unasked(&self) -> Option<Unasked> {
+    pub(super) fn unrequested(&self) -> Option<Unrequested> {
         match self.status {
             _ if self.is_requested => None,
-            Some(Status::Running) => Some(Unasked::Started),
-            Some(Status::Ended { failed: false }) => Some(Unasked::Completed),
+            Some(Status::Running) => Some(Unrequested::Started),
+            Some(Status::Ended { failed: false }) => Some(Unrequested::Completed),
             // The agent may have rejected it.
             Some(Status::Ended { failed: true } | Status::Pending) | None => None,
         }

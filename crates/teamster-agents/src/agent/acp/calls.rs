@@ -3,7 +3,7 @@
 //! An agent reports a call in updates, in any order. The first one may be a permission request, and the last one its denial.
 //! Invariant: each call emits one `tool_use`, and then one `tool_result`.
 
-pub(super) use super::call::Unasked;
+pub(super) use super::call::Unrequested;
 use super::call::{Call, Status, Tool};
 use std::collections::BTreeSet;
 
@@ -97,11 +97,11 @@ impl Calls {
 
     /// Returns how far a call is, if it started without a permission request that the mode requires. OpenHands 1.16.0 requests
     /// permission for another call, of another kind, which never starts.
-    pub(super) fn unasked(&mut self, id: &str, mode: PermissionMode) -> Option<Unasked> {
+    pub(super) fn unrequested(&mut self, id: &str, mode: PermissionMode) -> Option<Unrequested> {
         let call = self.turn.get(id).filter(|call| needs_permission(&call.kind, mode) && !call.is_allowed)?;
-        let unasked = call.unasked().filter(|_| !self.allowed_kinds.contains(&call.kind))?;
+        let unrequested = call.unrequested().filter(|_| !self.allowed_kinds.contains(&call.kind))?;
         let is_permit = |(_, call): &(&String, &Call)| call.is_unused_permit() && !needs_permission(&call.kind, mode);
-        let Some(permit) = self.turn.iter().find(is_permit).map(|(id, _)| id.clone()) else { return Some(unasked) };
+        let Some(permit) = self.turn.iter().find(is_permit).map(|(id, _)| id.clone()) else { return Some(unrequested) };
         for (id, is_allowed) in [(permit.as_str(), false), (id, true)] {
             if let Some(call) = self.turn.get_mut(id) {
                 call.is_allowed = is_allowed;

@@ -10,7 +10,8 @@ mod requests;
 mod session_setup;
 mod turn;
 mod turns;
-mod unasked;
+mod unrequested;
+mod waits;
 
 use std::path::PathBuf;
 

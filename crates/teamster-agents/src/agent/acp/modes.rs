@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mode_is_known_in_all_spellings() {
+    fn all_spellings_of_a_mode_are_known() {
         for (ids, class) in [
             (&["acceptEdits", "accept-edits", "accept_edits", "ACCEPT EDITS"][..], Some(Edits)),
             (&["autoEdit", "auto_edit", "auto-edit"], Some(Edits)),

@@ -52,7 +52,7 @@ fn a_form_is_a_question_and_the_answer_is_its_content() {
 }
 
 #[test]
-fn a_question_that_nobody_can_answer_is_declined_or_cancelled() {
+fn a_question_that_no_caller_can_answer_is_declined_or_cancelled() {
     let session = asked("url");
     assert_eq!(response(&session), json!({"action": "decline"}));
     assert_eq!(session.warnings().len(), 1);

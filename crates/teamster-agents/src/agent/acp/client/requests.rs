@@ -68,7 +68,7 @@ impl Client {
         let Some(question) = Question::read(id.clone(), &params).filter(|_| can_answer) else {
             actions.push(Action::Process(ProcessAction::Write(self.caller.answer(&id, &Question::declined()))));
             let what = params.message.unwrap_or_default();
-            let text = format!("a question of the agent was declined, because nobody can answer it here: {what}");
+            let text = format!("a question of the agent was declined, because no caller can answer it here: {what}");
             return actions.push(warning(WarningCode::Notice, text));
         };
         let mut events = Vec::new();

@@ -26,7 +26,7 @@ pub(super) struct Turn {
     /// The response to the prompt. The turn ends when the agent is quiet.
     pub(super) response: Option<Response>,
     /// The call that started without a permission request, while one may follow.
-    pub(super) unasked_call: Option<String>,
+    pub(super) unrequested_call: Option<String>,
     /// The outcome of a run that was reported.
     pub(super) reported: Option<Box<Outcome>>,
 }
@@ -36,7 +36,7 @@ impl Turn {
         Self {
             is_command: prompt.text.trim_start().starts_with('/'),
             response: None,
-            unasked_call: None,
+            unrequested_call: None,
             reported: None,
             prompt: Some(prompt),
             has_emitted_init: false,

@@ -72,8 +72,8 @@ impl Client {
 
     /// Takes the response to the prompt. The turn ends when the agent is quiet, since it may write more.
     pub(super) fn responded(&mut self, response: Response, actions: &mut Actions) {
-        if self.turn.as_ref().is_some_and(|turn| turn.unasked_call.is_some()) {
-            return self.stop_unasked_call(actions);
+        if self.turn.as_ref().is_some_and(|turn| turn.unrequested_call.is_some()) {
+            return self.stop_unrequested_call(actions);
         }
         self.report_skipped(actions);
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_working()) else { return };

@@ -5,7 +5,7 @@
 use super::quiet::Wait;
 use super::turn::failed_turn;
 use super::{Actions, Client};
-use crate::agent::acp::calls::Unasked;
+use crate::agent::acp::calls::Unrequested;
 use crate::protocol::{Action, ProcessAction};
 use teamster_types::event::{ErrorCode, Failure};
 use teamster_types::request::PermissionMode;
@@ -20,7 +20,8 @@ impl Client {
     /// Notes a permission request for a call.
     pub(super) fn asked(&mut self, call: &str, actions: &mut Actions) {
         let Some(turn) = &mut self.turn else { return };
-        if turn.unasked_call.take_if(|waiting| waiting == call).is_some() && self.quiet.wait == Some(Wait::Request) {
+        if turn.unrequested_call.take_if(|waiting| waiting == call).is_some() && self.quiet.wait == Some(Wait::Request)
+        {
             self.stop_waiting(actions);
         }
     }
@@ -35,22 +36,22 @@ impl Client {
         if matches!(mode, PermissionMode::Full | PermissionMode::ReadOnly) || self.settings.prevents_changes() {
             return;
         }
-        let Some(unasked) = self.calls.unasked(call, mode) else { return };
+        let Some(unrequested) = self.calls.unrequested(call, mode) else { return };
         let Some(turn) = &mut self.turn else { return };
-        turn.unasked_call.get_or_insert_with(|| call.to_owned());
-        match unasked {
-            Unasked::Started if turn.is_working() => {
+        turn.unrequested_call.get_or_insert_with(|| call.to_owned());
+        match unrequested {
+            Unrequested::Started if turn.is_working() => {
                 if self.quiet.wait != Some(Wait::Request) {
                     self.wait(Wait::Request, actions);
                 }
             }
-            Unasked::Started | Unasked::Completed => self.stop_unasked_call(actions),
+            Unrequested::Started | Unrequested::Completed => self.stop_unrequested_call(actions),
         }
     }
 
     /// Ends the turn with an error that names the call, and stops the process.
-    pub(super) fn stop_unasked_call(&mut self, actions: &mut Actions) {
-        let Some(id) = self.turn.as_mut().and_then(|turn| turn.unasked_call.take()) else { return };
+    pub(super) fn stop_unrequested_call(&mut self, actions: &mut Actions) {
+        let Some(id) = self.turn.as_mut().and_then(|turn| turn.unrequested_call.take()) else { return };
         let Some((tool, title)) = self.calls.described(&id, &*self.dialect) else { return };
         let title: String = title.chars().take(MAX_DESCRIPTION).collect();
         let shown = if title.is_empty() || title == tool { String::new() } else { format!(" ({title})") };
