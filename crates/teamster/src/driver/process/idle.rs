@@ -132,8 +132,10 @@ impl IdleProcess {
     /// Asks the leader to exit, and waits for it within the grace period. Then kills the tree. Processes are kept only if the
     /// leader has exited by itself. Returns the remaining processes.
     pub(in crate::driver) async fn close(mut self, limits: &Limits) -> Vec<LeftProcess> {
+        self.log_warnings();
         self.buffer = IdleBuffer::default();
         self.input(Input::Command(Command::Close));
+        self.log_warnings();
         // Some agents cannot exit by themselves. Their protocols request a termination.
         if !self.buffer.needs_restart() {
             _ = timeout(limits.grace, self.listen_until_exit()).await;
@@ -149,6 +151,15 @@ impl IdleProcess {
         };
         resources.remove_and_log().await;
         left.into_iter().map(left_process).collect()
+    }
+
+    /// Logs the warnings since the last turn. No further turn emits them.
+    fn log_warnings(&mut self) {
+        for event in self.buffer.take_events() {
+            let Event::Warning(warning) = event else { continue };
+            let text = self.process.redactor.text(warning.message.as_str());
+            tracing::warn!(code = warning.code.as_str(), "a warning between turns: {text}");
+        }
     }
 
     /// Reads what the agent writes until the leader exits. Ignores turns that the agent starts meanwhile.
