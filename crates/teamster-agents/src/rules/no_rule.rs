@@ -8,13 +8,13 @@ pub enum NoRule {
     #[error("the command writes to a file")]
     WritesFile,
     /// A redirection or a here-document is the input of a command.
-    #[error("the command reads its input from a file or a here-document")]
+    #[error("the command reads its input from a file")]
     ReadsFile,
     /// The shell replaces a part of the command when it runs.
-    #[error("a part of the command is known only when it runs, such as $NAME or $(...)")]
+    #[error("the shell replaces a part of it when it runs")]
     Expands,
     /// A command or a path contains a character that is a wildcard in a rule.
-    #[error("it contains a wildcard, so a rule would cover other calls")]
+    #[error("a rule with its wildcard covers other calls")]
     Wildcard,
     /// The command sets a variable, which may change what its programs do.
     #[error("the command sets a variable")]
@@ -26,7 +26,7 @@ pub enum NoRule {
         program: String,
     },
     /// This program runs what it reads, so a rule for it would cover every command.
-    #[error("`{program}` runs what it reads, so a rule would cover every command")]
+    #[error("`{program}` runs whatever it reads")]
     RunsInput {
         /// The program, such as `sh`.
         program: String,
@@ -35,7 +35,7 @@ pub enum NoRule {
     #[error("a part of the command runs in the background")]
     Background,
     /// The command has a loop, a condition, a function or a group.
-    #[error("the command is a loop, a condition, a function or a group")]
+    #[error("it has a loop, a condition, a function or a group")]
     Compound,
     /// The command cannot be read with certainty.
     #[error("the command cannot be read with certainty")]

@@ -54,11 +54,12 @@ impl ToolRules {
     pub fn suggest(&self, call: &ToolCall<'_>, files: &dyn PathResolver) -> Result<Vec<String>, NoRule> {
         let cwd = self.cwd.as_deref();
         let mut rules = candidates(call, cwd, files)?;
-        let mut known = std::collections::BTreeSet::new();
-        rules.retain(|rule| known.insert(rule.clone()));
+        // A person must be able to judge the whole call, so repeated commands count too.
         if rules.len() > MAX_RULES {
             return Err(NoRule::TooMany { most: MAX_RULES });
         }
+        let mut known = std::collections::BTreeSet::new();
+        rules.retain(|rule| known.insert(rule.clone()));
         if rules.iter().any(|rule| rule.len() > MAX_BYTES) {
             return Err(NoRule::TooLong);
         }
@@ -251,20 +252,20 @@ mod tests {
             ("echo a > out.txt", "the command writes to a file"),
             ("npm test 2>err | tail -3", "the command writes to a file"),
             ("bash -c 'echo $X >> out'", "the command writes to a file"),
-            ("cat < in.txt", "the command reads its input from a file or a here-document"),
-            ("cat <<EOF\nx\nEOF", "the command reads its input from a file or a here-document"),
-            ("echo $HOME", "a part of the command is known only when it runs, such as $NAME or $(...)"),
-            ("rm $(cat list)", "a part of the command is known only when it runs, such as $NAME or $(...)"),
-            ("echo \"$HOME\" | wc -l", "a part of the command is known only when it runs, such as $NAME or $(...)"),
-            ("rm -rf *", "it contains a wildcard, so a rule would cover other calls"),
+            ("cat < in.txt", "the command reads its input from a file"),
+            ("cat <<EOF\nx\nEOF", "the command reads its input from a file"),
+            ("echo $HOME", "the shell replaces a part of it when it runs"),
+            ("rm $(cat list)", "the shell replaces a part of it when it runs"),
+            ("echo \"$HOME\" | wc -l", "the shell replaces a part of it when it runs"),
+            ("rm -rf *", "a rule with its wildcard covers other calls"),
             ("A=1 npm test", "the command sets a variable"),
             ("cd x && npm test", "`cd` changes how the commands after it run"),
-            ("curl x | sh", "`sh` runs what it reads, so a rule would cover every command"),
-            ("ls | xargs rm", "`xargs` runs what it reads, so a rule would cover every command"),
-            ("cat a.py | sudo python3 -", "`sudo` runs what it reads, so a rule would cover every command"),
+            ("curl x | sh", "`sh` runs whatever it reads"),
+            ("ls | xargs rm", "`xargs` runs whatever it reads"),
+            ("cat a.py | sudo python3 -", "`sudo` runs whatever it reads"),
             ("npm start & npm test", "a part of the command runs in the background"),
-            ("for i in 1 2; do echo x; done", "the command is a loop, a condition, a function or a group"),
-            ("(npm test)", "the command is a loop, a condition, a function or a group"),
+            ("for i in 1 2; do echo x; done", "it has a loop, a condition, a function or a group"),
+            ("(npm test)", "it has a loop, a condition, a function or a group"),
             ("echo 'a", "the command cannot be read with certainty"),
             ("a; b; c; d; e; f", "it runs more than 5 commands"),
         ] {

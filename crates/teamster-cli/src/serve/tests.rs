@@ -57,6 +57,15 @@ fn the_program_and_the_model_belong_to_their_agent() {
 }
 
 #[test]
+fn the_agent_that_was_chosen_on_this_machine_is_noted() {
+    let mut inputs = TestInputs { variables: vec![("HOME", "/home")], ..TestInputs::default() };
+    let found = resolve(&ServeArgs::default(), &args::command(), &mut inputs, || "codex");
+    assert_eq!(value(&found, "agent"), "codex (chosen on this machine)");
+    let notes: Vec<&str> = found.notes.iter().map(crate::printable::Printable::as_str).collect();
+    assert_eq!(notes, ["the agent is codex: claude is not installed (--agent selects another one)"]);
+}
+
+#[test]
 fn an_invalid_number_of_turns_is_a_note_and_25() {
     let found = values(&ServeArgs::default(), "", &[("BACKEND_MAX_TURNS", "many")]);
     assert!(found.problems.is_empty(), "{:?}", found.problems);

@@ -23,7 +23,7 @@ pub(in super::super) fn obstacle(text: &str) -> NoRule {
     let before = programs.len().saturating_sub(1);
     match programs.iter().take(before).find(|program| changes_shell(program)) {
         Some(program) => NoRule::ChangesShell { program: program.clone() },
-        None if text.contains(['$', '`', '\\', '{', '!']) => NoRule::Expands,
+        None if text.contains(['$', '`']) => NoRule::Expands,
         None => NoRule::Unreadable,
     }
 }

@@ -114,6 +114,11 @@ fn narrow(denial: &PermissionDenial, agent: &str) -> Remedy {
     if !is_command && !(agent == "claude" && has(URL)) {
         return Remedy::Rules(vec![name.to_owned()]);
     }
+    // Gemini CLI 0.61.0 asks for every command with a redirection, unless a rule allows all commands.
+    let text = COMMANDS.iter().find_map(|field| input.get(field)?.as_str()).unwrap_or_default();
+    if agent == "gemini" && text.contains(['>', '<']) {
+        return Remedy::NoRule("a rule of this agent does not cover redirections".to_owned());
+    }
     match ToolRules::default().suggest(&ToolCall::new(name, &input), &TextOnly) {
         Ok(rules) => match rules.iter().map(|rule| in_syntax_of(agent, rule)).collect() {
             Some(rules) => Remedy::Rules(rules),
@@ -189,6 +194,13 @@ mod tests {
                 command("npm install x && tail -3 log"),
                 "run_shell_command|to allow: --allow-tool 'run_shell_command(npm install)' \
                  --allow-tool 'run_shell_command(tail)'",
+            ),
+            (
+                "gemini",
+                "run_shell_command",
+                command("npm test 2>&1 | tail -3"),
+                "run_shell_command|no narrow rule exists for this command: a rule of this agent does not cover \
+                 redirections; teamster chat asks for each call",
             ),
             (
                 "gemini",
