@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::json;
-use teamster::request::{PermissionMode, ProjectTrust};
+use teamster::request::{Conversation, PermissionMode, ProjectTrust};
 use teamster_conformance::{TIMEOUT, TestEnv};
 use teamster_testkit::provider::Reply;
 
@@ -57,6 +57,30 @@ async fn both_system_prompts_can_be_given() -> Result<()> {
     let recording = env.run(request).await?;
     let system = &recording.requests[0].system;
     assert!(system.contains("You are a pirate.") && system.contains("You have a parrot."), "{system}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_resumed_session_takes_another_system_prompt_and_costs_as_much_as_a_new_one() -> Result<()> {
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let mut request = env.request("Hello.");
+    request.append_system_prompt = Some("Speak softly.".to_owned());
+    let first = env.run(request).await?.result;
+    let session = first.session_id.context("no session id")?;
+    for replaces in [false, true] {
+        let mut request = env.request("Again.");
+        request.conversation = Conversation::Resume(session.clone());
+        let prompt = Some("Shout.".to_owned());
+        if replaces {
+            request.system_prompt = prompt;
+        } else {
+            request.append_system_prompt = prompt;
+        }
+        let recording = env.run(request).await?;
+        let system = &recording.requests[0].system;
+        assert!(system.contains("Shout.") && !system.contains("Speak softly."), "{system}");
+        assert_eq!((recording.result.total_cost_usd, &recording.result.usage), (first.total_cost_usd, &first.usage));
+    }
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub use end::{Cause, End};
 use crate::bounded::{self, Ids as BoundedIds};
 use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
-use end::{is_requested_compaction, no_answer, no_result, verdict};
+use end::{failed_exit, is_requested_compaction, no_answer, no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
     Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, Warning,
@@ -261,6 +261,9 @@ impl Transcript {
         let has_answered = !self.text.is_empty() || self.answers_in_attempt > 0;
         let failure = failure.or_else(|| no_answer(&last).filter(|_| !aborted && !has_answered));
         let outcome = std::mem::take(&mut self.earlier).combined_with(last);
+        if failure.is_none() && !aborted && end.cause.is_none() && !self.warnings.contains(&WarningCode::ExitForced) {
+            out.extend(end.exit.and_then(failed_exit).map(Event::from));
+        }
         let result = self.result(outcome, end, failure.as_ref(), aborted);
         out.extend(self.warnings.take().map(Event::from));
         if let Some(failure) = failure {

@@ -48,6 +48,21 @@ pub(super) fn no_answer(outcome: &Outcome) -> Option<Failure> {
     is_empty.then(|| Failure::new(ErrorCode::Provider, "the agent ended without an answer"))
 }
 
+/// Returns the warning that the process exited with an error after the agent had reported a success. `None` if it did not.
+///
+/// The result is complete, so it stays a success. Something after it failed, such as a hook or the storage of the session.
+pub(super) fn failed_exit(exit: ExitReport<'_>) -> Option<Warning> {
+    let tail = last_line(exit.stderr);
+    let text = |ended: String| Warning::new(WarningCode::ExitFailed, format!("{ended} after its result{tail}"));
+    match (exit.signal, exit.code) {
+        (Some(signal), _) => Some(text(format!("{signal} ended the CLI")).with("signal", signal)),
+        (None, Some(code)) if code != 0 => {
+            Some(text(format!("the CLI exited with code {code}")).with("exitCode", code))
+        }
+        _ => None,
+    }
+}
+
 /// Whether the agent compacted the conversation because the prompt requested it. Such a run needs no answer.
 pub(super) fn is_requested_compaction(warning: &Warning) -> bool {
     let trigger = warning.data.as_ref().and_then(|data| data.get("trigger")).and_then(serde_json::Value::as_str);

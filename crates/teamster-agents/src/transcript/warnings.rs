@@ -20,6 +20,11 @@ impl Warnings {
         true
     }
 
+    /// Returns whether there was a warning with this code.
+    pub(super) fn contains(&self, code: &WarningCode) -> bool {
+        self.0.iter().any(|(known, _)| known == code)
+    }
+
     /// Returns a warning for each code with warnings that were not emitted, with their number.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Warning> + use<> {
         let counts = std::mem::take(&mut self.0).into_iter();

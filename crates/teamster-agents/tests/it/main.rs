@@ -17,6 +17,10 @@ mod claude;
 #[cfg(test)]
 mod claude_session;
 #[cfg(test)]
+mod claude_turns;
+#[cfg(test)]
+mod claude_usage;
+#[cfg(test)]
 mod codex;
 #[cfg(test)]
 mod drive;

@@ -21,6 +21,7 @@ fn text_of(content: &Value) -> String {
 const WITHOUT_VALUE: &[&str] = &[
     "-p",
     "--verbose",
+    "--include-hook-events",
     "--include-partial-messages",
     "--fork-session",
     "--continue",

@@ -16,8 +16,8 @@ pub(crate) struct Subject {
 
 /// All agents.
 pub(crate) const SUBJECTS: &[Subject] = &[
-    Subject { agent: &Claude, least: 340, request: claude },
-    Subject { agent: &Gemini, least: 255, request: gemini },
+    Subject { agent: &Claude, least: 352, request: claude },
+    Subject { agent: &Gemini, least: 257, request: gemini },
     Subject { agent: &OpenCode, least: 212, request: opencode },
     Subject { agent: &Codex, least: 344, request: crate::codex::request },
     Subject { agent: &Acp::any(), least: 27, request: acp },

@@ -177,6 +177,7 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str, resume: Option<&Prin
             "sessions belong to a directory: `teamster sessions --all` lists them with theirs, and --cwd sets it".into()
         }
         ErrorCode::ContextWindow => "start a new session, or use a shorter prompt".into(),
+        ErrorCode::HookStopped => "check the hooks in the agent's own configuration".into(),
         ErrorCode::StructuredOutput => "check the schema, or describe in the prompt what it requires".into(),
         ErrorCode::Config if failure.message.starts_with("required") => {
             "check the command of this MCP server: --mcp-config, or the agent's own configuration".into()

@@ -50,9 +50,30 @@ async fn a_cli_that_ignores_sigterm_after_its_result_is_killed_and_the_run_succe
 #[tokio::test]
 async fn a_success_is_kept_when_the_exit_code_is_not_zero() {
     let env = TestEnv::new();
-    let stream = env.play(&agent(&env).claude_text("Hello").claude_result("Hello").exit(1)).await;
+    let script = agent(&env).claude_text("Hello").claude_result("Hello").stderr("the disk is full\n").exit(1);
+    let stream = env.play(&script).await;
     stream.assert_success("Hello");
     assert_eq!(stream.result().exit_code, Some(1));
+    let warnings = stream.warnings(&WarningCode::ExitFailed);
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0].message, "the CLI exited with code 1 after its result: the disk is full");
+    assert_eq!(warnings[0].data.as_ref().unwrap()["exitCode"], 1);
+}
+
+#[tokio::test]
+async fn a_signal_after_the_result_is_a_warning() {
+    let env = TestEnv::new();
+    let stream = env.play(&agent(&env).claude_text("Hello").claude_result("Hello").raise(Signal::Kill)).await;
+    stream.assert_success("Hello");
+    assert_eq!(stream.warnings(&WarningCode::ExitFailed)[0].message, "SIGKILL ended the CLI after its result");
+}
+
+#[tokio::test]
+async fn an_exit_code_0_after_the_result_is_no_warning() {
+    let env = TestEnv::new();
+    let stream = env.play(&agent(&env).claude_text("Hello").claude_result("Hello").exit(0)).await;
+    stream.assert_success("Hello");
+    assert_eq!(stream.warnings(&WarningCode::ExitFailed).len(), 0);
 }
 
 #[tokio::test]

@@ -54,6 +54,9 @@ open_enum! {
         /// A limit of cost was reached: the run's, or that of the vendor's account. Raise the limit, or add credit to
         /// the account.
         Budget = "BUDGET",
+        /// A hook of the user stopped the agent, put a call off, or refused the prompt. The message contains the hook's
+        /// reason. Change the request or the hook.
+        HookStopped = "HOOK_STOPPED",
         /// The model did not return the structured output that the schema requires. Describe it in the prompt, or
         /// simplify the schema.
         StructuredOutput = "STRUCTURED_OUTPUT",
@@ -107,8 +110,13 @@ open_enum! {
         Spilled = "SPILLED",
         /// The agent uses another model than the requested one.
         ModelFallback = "MODEL_FALLBACK",
+        /// A hook of the user ended the turn after the model's answer.
+        HookStopped = "HOOK_STOPPED",
         /// The agent did not exit after its final result and was killed.
         ExitForced = "EXIT_FORCED",
+        /// The agent exited with an error code, or a signal ended it, after its final result (`data`: exitCode, signal). The
+        /// result is complete.
+        ExitFailed = "EXIT_FAILED",
         /// The run is not in the ledger on disk. If this program is killed with all its helpers, nothing cleans up after it.
         LedgerUnavailable = "LEDGER_UNAVAILABLE",
         /// The system denies something that is needed to kill every process of the run and to name those that remain: process

@@ -145,7 +145,11 @@ impl EventSink {
     /// Emits the last events of the stream.
     pub(super) fn end(&mut self, ended: &Ended) {
         let signal = ended.signal().filter(|_| !ended.is_shut_down);
-        let exit = ended.report(signal.as_deref());
+        let mut exit = ended.report(signal.as_deref());
+        if let Some(exit) = exit.as_mut().filter(|_| ended.is_shut_down) {
+            // The code may only be the answer to the signal of the driver.
+            exit.code = exit.code.filter(|code| *code == 0);
+        }
         self.close(ended.cause.clone(), exit, ended.left.clone());
     }
 

@@ -21,12 +21,12 @@ use serde_json::value::RawValue;
 
 use super::calls::Calls;
 use super::dialect::Dialect;
-use super::failure;
 use super::messages::MessageAssembler;
-use super::params;
 use super::permissions::PendingRequests;
 use super::settings::{Setting, Settings};
+use super::usage::ReportedUsage;
 use super::wire::{AuthMethod, Info, PromptCapabilities};
+use super::{failure, params};
 use crate::agent::line;
 use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
@@ -66,16 +66,15 @@ pub(in crate::agent) struct Client {
     pending: PendingRequests,
     /// The tool rules. A call that they deny is denied in every mode.
     rules: ToolRules,
-    /// Resolves the paths in rules.
     paths: Box<dyn PathResolver + Send>,
     /// The last chunk of a message that was read as JSON.
     last_chunk: Option<ChunkShape>,
     /// The last cost in US dollars that the agent reported.
     cost: Option<f64>,
-    /// The last use of the context window that the agent reported.
     context: Option<ContextUse>,
     /// The cost in US dollars before the first turn.
     cost_before: Option<f64>,
+    usage: ReportedUsage,
 }
 
 /// The requested properties of the session.
@@ -188,6 +187,7 @@ impl Client {
             cost: None,
             context: None,
             cost_before: cost,
+            usage: ReportedUsage::default(),
         })
     }
 

@@ -49,8 +49,16 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     features: &[
         (Feature::Model, Yes("`--model`; only the vendor validates names")),
         (Feature::Effort, Yes("`--effort`: low, medium, high, xhigh or max; other levels are refused")),
-        (Feature::SystemPrompt, Yes("`--system-prompt-file`, a private file")),
-        (Feature::AppendSystemPrompt, Yes("`--append-system-prompt-file`, a private file")),
+        (
+            Feature::SystemPrompt,
+            Yes(
+                "`--system-prompt-file`, a private file; in a resumed session it replaces the earlier one (batch, `exec`: 2.1.276 and newer keep the earlier one, with a warning)",
+            ),
+        ),
+        (
+            Feature::AppendSystemPrompt,
+            Yes("`--append-system-prompt-file`, a private file; in a resumed session as with the system prompt"),
+        ),
         (Feature::Attachments, Yes("content blocks of the user message: images, PDF, text")),
         (
             Feature::Schema,
@@ -120,9 +128,12 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ("retract", "when the CLI requests a broken answer again"),
         ("tool_use", "when the call is complete, before it runs"),
         ("tool_result", "in order of completion"),
-        ("usage", "after each message of the main loop; the result includes every call, also of subagents"),
+        (
+            "usage",
+            "after each message of the main loop; the result includes every call, also of subagents; if a session is resumed by 2.1.277 to about 2.1.317, or by newer versions in batch, the first result has only the main loop, and no cost",
+        ),
         ("rate_limit", "`rate_limit_event`, for subscriptions"),
-        ("warning", "retries, failed MCP servers, compaction, a change of the model"),
+        ("warning", "retries, failed MCP servers, compaction, a change of the model, background tasks that end, hooks"),
     ],
     failures: super::failure::FAILURES,
 };

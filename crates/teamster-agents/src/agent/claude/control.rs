@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use teamster_types::event::SteerId;
 use teamster_types::json::RawJson;
-use teamster_types::request::{Attachment, AttachmentKind, Prompt, PromptMode, RequestError};
+use teamster_types::request::{Attachment, AttachmentKind, Prompt, PromptMode, RequestError, RunRequest};
 
 /// The id of the `initialize` request.
 pub(super) const INITIALIZE: &str = "teamster-initialize";
@@ -46,13 +46,25 @@ impl PermissionResponse {
     }
 }
 
-/// Requests what no flag provides: the output of subagents, and a schema of any length.
-pub(super) fn initialize(schema: Option<&Value>) -> Vec<u8> {
+/// Requests what no flag of every version provides: the output of subagents, a schema of any length, and the system prompt of
+/// this request.
+///
+/// 2.1.276 and newer store the system prompt of a session's first request, and send it again whenever the session is resumed,
+/// also if another one is given. 2.1.197 ignores the field.
+pub(super) fn initialize(of: &RunRequest) -> Vec<u8> {
     let mut request = json!({ "subtype": "initialize", "forwardSubagentText": true });
-    if let (Some(schema), Some(request)) = (schema, request.as_object_mut()) {
+    if let (Some(schema), Some(request)) = (&of.schema, request.as_object_mut()) {
         request.insert("jsonSchema".to_owned(), schema.clone());
     }
+    if let (true, Some(request)) = (has_system_prompt(of), request.as_object_mut()) {
+        request.insert("systemPromptSnapshot".to_owned(), false.into());
+    }
     line(&json!({ "type": "control_request", "request_id": INITIALIZE, "request": request }))
+}
+
+/// Whether the request changes the system prompt.
+pub(super) fn has_system_prompt(request: &RunRequest) -> bool {
+    request.system_prompt.is_some() || request.append_system_prompt.is_some()
 }
 
 /// Requests the end of the running turn.

@@ -1,12 +1,13 @@
 //! The failure table of Claude Code 2.1.197.
 
+use super::hooks::Hooks;
 use super::wire::ResultLine;
 use crate::agent::failure::Matcher::{Field, Message, Status, Stderr};
 use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::protocol::ExitReport;
 use teamster_types::event::ErrorCode::{
-    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Provider, RateLimit,
-    SessionNotFound, StructuredOutput,
+    Auth, Budget, Config, Connection, ContextWindow, HookStopped, InvalidRequest, MaxTurns, Overloaded, Provider,
+    RateLimit, SessionNotFound, StructuredOutput,
 };
 
 /// The failures by their fields and messages.
@@ -20,6 +21,8 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Field("subtype", "error_max_structured_output_retries")], StructuredOutput, &["structured_bad"]),
     lasting(&[Field("subtype", "error_during_execution"), Message("No conversation found with session ID: …")], SessionNotFound, &["bad_session_unknown", "nopersist_resume"]),
     lasting(&[Field("subtype", "error_during_execution"), Message("Error: --resume requires a valid session ID…")], SessionNotFound, &["bad_session_empty", "bad_session_malformed"]),
+    lasting(&[Field("terminal_reason", "hook_stopped")], HookStopped, &["hook_stopped", "hook_stopped_json"]),
+    lasting(&[Field("terminal_reason", "tool_deferred")], HookStopped, &["hook_deferred"]),
     lasting(&[Field("terminal_reason", "prompt_too_long")], ContextWindow, &["err_ctx400", "err_ctx400_json"]),
     lasting(&[Field("stop_reason", "refusal")], Provider, &["text_refusal"]),
     lasting(&[Field("rate_limit_info.status", "rejected"), Status(429, 429)], RateLimit, &["knob_oauth_rejected"]),
@@ -38,6 +41,8 @@ pub(super) const FAILURES: &[FailureRow] = &[
     passing(&[Status(500, 599)], Provider, &["err_server500", "err_html502"]),
     lasting(&[Field("assistant.error", "authentication_failed")], Auth, &["err_no_key"]),
 
+    lasting(&[Message("UserPromptSubmit operation blocked by hook:…")], HookStopped, &["hook_blocked_prompt", "hook_blocked_prompt_json"]),
+    lasting(&[Message("Operation stopped by hook…")], HookStopped, &["hook_stopped_prompt"]),
     lasting(&[Message("Not logged in…")], Auth, &["err_no_key_json"]),
     lasting(&[Message("API Error: Unable to connect to API (…CERT…")], Connection, &["err_tls_max_retries_0"]),
     passing(&[Message("API Error: Unable to connect to API…")], Connection, &["err_refused", "err_dns_max_retries_0"]),
@@ -66,18 +71,21 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Stderr("Error: Expected message role …")], InvalidRequest, &["stream_bad_role"]),
 ];
 
-/// The errors of lines before the result.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the lines before the result have reported.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Before<'a> {
     /// The `error` of the last `assistant` line.
     pub(super) api_error: Option<&'a str>,
     /// The `status` of the last `rate_limit_event`.
     pub(super) rate_limit: Option<&'a str>,
+    pub(super) hooks: &'a Hooks,
 }
 
 /// Classifies a result that is an error; `None` if it is a success.
 pub(super) fn of_result(line: &ResultLine<'_>, before: Before<'_>) -> Option<Classification> {
-    if !line.is_error {
+    // The CLI reports a success if a hook of the user has ended the turn.
+    let hook = before.hooks.end(line);
+    if !line.is_error && hook.is_none() {
         return None;
     }
     let message = message(line);
@@ -92,7 +100,7 @@ pub(super) fn of_result(line: &ResultLine<'_>, before: Before<'_>) -> Option<Cla
         .field("stop_reason", line.stop_reason.as_deref())
         .field("assistant.error", before.api_error)
         .field("rate_limit_info.status", before.rate_limit);
-    Some(evidence.classify(FAILURES, message.as_str()))
+    Some(evidence.classify(FAILURES, hook.as_deref().unwrap_or(&message)))
 }
 
 /// Classifies an exit without a result, by stderr. `None` if no row matches, or if a signal ended the CLI.

@@ -79,6 +79,8 @@ fn output(launch: &mut Launch, request: &RunRequest) {
     for part in ["--output-format", "stream-json", "--verbose"] {
         launch.arg(part);
     }
+    // Only a hook's own output names the reason for which it stopped the agent.
+    launch.arg("--include-hook-events");
     if request.output == OutputMode::Stream {
         launch.arg("--include-partial-messages");
     }

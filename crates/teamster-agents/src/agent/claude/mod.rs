@@ -8,8 +8,10 @@ mod assembler;
 mod background;
 mod capabilities;
 mod control;
+mod counters;
 mod edits;
 mod failure;
+mod hooks;
 mod launch;
 mod mcp;
 mod notices;
@@ -20,6 +22,7 @@ mod requests;
 mod session;
 mod session_id;
 mod session_store;
+mod tasks;
 mod tools;
 mod wire;
 

@@ -30,15 +30,22 @@ pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
     }
 }
 
-/// Returns the warning that a background task has ended.
-pub(super) fn task(line: &SystemLine) -> Warning {
+/// Returns the warning that the model has changed within a turn.
+pub(super) fn model_changed(from: &str, to: &str) -> Warning {
+    let text = format!("the agent changed the model from {from} to {to}");
+    Warning::new(WarningCode::ModelFallback, text).with("from", from).with("to", to)
+}
+
+/// Returns the warning that a background task has ended. `name` is the description with which it was started.
+pub(super) fn task(line: &SystemLine, name: Option<&str>) -> Warning {
     let ended = match line.status.as_deref() {
         Some("failed") => "a background task has failed",
         Some("stopped" | "killed") => "a background task was stopped",
         _ => "a background task has ended",
     };
     let summary = line.summary.as_deref().filter(|text| !text.is_empty());
-    let text = summary.map_or_else(|| ended.to_owned(), |summary| format!("{ended}: {summary}"));
+    let name = name.filter(|name| !name.is_empty() && summary.is_none_or(|summary| !summary.contains(name)));
+    let text = [Some(ended), name, summary].into_iter().flatten().collect::<Vec<_>>().join(": ");
     let data = [
         ("taskId", &line.task_id),
         ("toolId", &line.tool_use_id),

@@ -1,14 +1,15 @@
 //! The totals of a run or a turn (usage, cost, number of turns), and the outcome.
 
-use std::collections::BTreeMap;
-
-use super::wire::{ApiUsage, ModelUsage, ResultLine};
+use super::counters::{Counters, of_api};
+use super::wire::{ApiUsage, ModelUsages, ResultLine};
 use crate::agent::failure::Classification;
 use crate::bounded;
 use crate::protocol::Outcome;
 use teamster_types::event::{
     ContextUse, ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar,
 };
+use teamster_types::json::RawJson;
+use teamster_types::request::RunRequest;
 
 /// Sums over the turns of a process.
 #[derive(Debug)]
@@ -22,34 +23,29 @@ pub(super) struct UsageTotals {
     context_tokens: Option<u64>,
     denials: Vec<PermissionDenial>,
     stop_reason: Option<StopReason>,
+    /// The structured output of the turn. A turn that the CLI starts by itself in the same run has none.
+    structured_output: Option<RawJson>,
+    /// The model of the last message.
     model: Option<String>,
-    /// The totals of the process at the start of the session's turn.
-    before: Totals,
-    /// The totals of the process now.
-    now: Totals,
-}
-
-/// The totals of a process, as a result line reports them.
-#[derive(Clone, Debug, Default)]
-struct Totals {
-    usage: Usage,
-    cost_usd: f64,
-    api_ms: u64,
+    /// Whether a message of this turn has set the model.
+    has_model_of_turn: bool,
+    pub(super) counters: Counters,
 }
 
 impl UsageTotals {
-    pub(super) fn new(has_schema: bool) -> Self {
+    pub(super) fn new(request: &RunRequest) -> Self {
         Self {
-            has_schema,
+            has_schema: request.schema.is_some(),
             started_turns: 0,
             usage: Usage::default(),
             num_turns: 0,
             context_tokens: None,
             denials: Vec::new(),
             stop_reason: None,
+            structured_output: None,
             model: None,
-            before: Totals::default(),
-            now: Totals::default(),
+            has_model_of_turn: false,
+            counters: Counters::new(request),
         }
     }
 
@@ -59,21 +55,26 @@ impl UsageTotals {
         self.num_turns = 0;
         self.denials.clear();
         self.stop_reason = None;
-        self.before = self.now.clone();
+        self.structured_output = None;
+        self.has_model_of_turn = false;
+        self.counters.next_turn();
     }
 
     /// Counts a started turn. Returns whether it is the first of the process.
     pub(super) fn count_turn(&mut self) -> bool {
         self.started_turns += 1;
+        self.has_model_of_turn = false;
+        self.counters.turn_started();
         self.started_turns == 1
     }
 
-    pub(super) fn set_model(&mut self, model: Option<&str>) {
-        if let Some(model) = model
-            && self.model.as_deref() != Some(model)
-        {
-            self.model = Some(model.to_owned());
+    /// Notes the model of a message. Returns the model of the message before in this turn, if that was another one.
+    pub(super) fn set_model(&mut self, model: &str) -> Option<String> {
+        let is_first = !std::mem::replace(&mut self.has_model_of_turn, true);
+        if self.model.as_deref() == Some(model) {
+            return None;
         }
+        self.model.replace(model.to_owned()).filter(|_| !is_first)
     }
 
     /// Adds the usage of a message. Only `message_delta` has the final numbers; `assistant` lines do not.
@@ -85,22 +86,21 @@ impl UsageTotals {
         Some(Event::Usage(Box::new(UsageSoFar::new(self.usage.clone(), UsageScope::Run))))
     }
 
-    /// Returns the outcome of a result line.
-    ///
-    /// The line counts turns, denials and the stop reason per turn. It counts cost, model usage and API time per process. A
-    /// process that resumes a session starts from zero.
+    /// Returns the outcome of a result line, which counts turns and denials, and has the stop reason, of one turn.
     pub(super) fn outcome(&mut self, line: ResultLine<'_>, classification: Option<Classification>) -> Outcome {
-        let usage = self.usage_of(&line);
+        let is_repeated = self.counters.is_repeated();
+        let spent = self.counters.count(&line);
         let (failure, classified_by) = classification.map(|found| (found.failure, found.row)).unzip();
-        self.num_turns += line.num_turns.unwrap_or(0);
-        let denials = line.permission_denials.into_iter().map(|denial| {
+        self.num_turns += line.num_turns.filter(|_| !is_repeated).unwrap_or(0);
+        let denials = line.permission_denials.into_iter().filter(|_| !is_repeated).map(|denial| {
             PermissionDenial::new(denial.tool_name)
                 .with_tool_id(denial.tool_use_id.map(Into::into))
                 .with_input(denial.tool_input)
         });
         bounded::push_denials(&mut self.denials, denials);
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));
-        let structured = line.structured_output;
+        self.structured_output = line.structured_output.or(self.structured_output.take());
+        let structured = self.structured_output.clone();
         let failure = failure.or_else(|| {
             // If the model never calls the tool, the CLI reports success (recording `structured_never`).
             (self.has_schema && structured.is_none() && !interrupted).then(|| {
@@ -125,14 +125,6 @@ impl UsageTotals {
         // In a document without messages, only the model usage names the model.
         let mut models = line.model_usage.iter().flatten().map(|(model, _)| model.clone());
         let only_model = models.next().filter(|_| models.next().is_none());
-        let total_cost_usd = line.total_cost_usd.map(|total| {
-            self.now.cost_usd = total;
-            cost_since(total, self.before.cost_usd)
-        });
-        let api_duration_ms = line.duration_api_ms.map(|total| {
-            self.now.api_ms = total;
-            total.saturating_sub(self.before.api_ms)
-        });
         let window = line.model_usage.as_ref().and_then(|models| self.window_of(models));
         Outcome {
             failure,
@@ -140,9 +132,9 @@ impl UsageTotals {
             context: self.context_tokens.map(|used| ContextUse::new(used, window)),
             interrupted,
             session_id,
-            usage: usage.map(|usage| (usage, UsageScope::Run)),
-            total_cost_usd,
-            api_duration_ms,
+            usage: spent.usage.map(|usage| (usage, UsageScope::Run)),
+            total_cost_usd: spent.cost_usd,
+            api_duration_ms: spent.api_ms,
             num_turns: Some(self.num_turns),
             stop_reason,
             permission_denials: self.denials.clone(),
@@ -152,40 +144,8 @@ impl UsageTotals {
     }
 
     /// Returns the context window of the main loop's model.
-    fn window_of(&self, models: &BTreeMap<String, ModelUsage>) -> Option<u64> {
+    fn window_of(&self, models: &ModelUsages) -> Option<u64> {
         let only = models.values().next().filter(|_| models.len() == 1);
         self.model.as_ref().and_then(|model| models.get(model)).or(only)?.context_window
     }
-
-    /// Returns the usage of all API calls.
-    ///
-    /// `modelUsage` includes subagents and internal calls, as the cost does. `usage` includes only the main loop, and is zero after a
-    /// repeated call (recording `err_cut_once`).
-    fn usage_of(&mut self, line: &ResultLine<'_>) -> Option<Usage> {
-        let sum = sum_of(line.model_usage.as_ref());
-        if sum.is_zero() {
-            return line.usage.as_ref().map(of_api);
-        }
-        self.now.usage = sum;
-        Some(self.now.usage.since(&self.before.usage))
-    }
-}
-
-/// Returns the difference of two costs in dollars, rounded to 8 decimals, since more digits are rounding errors.
-fn cost_since(total: f64, before: f64) -> f64 {
-    if before == 0.0 { total } else { ((total - before).max(0.0) * 1e8).round() / 1e8 }
-}
-
-fn sum_of(models: Option<&BTreeMap<String, ModelUsage>>) -> Usage {
-    let mut sum = Usage::default();
-    for model in models.into_iter().flatten().map(|(_, usage)| usage) {
-        sum += &Usage::new(model.input_tokens, model.output_tokens)
-            .with_cache(Some(model.cache_read_input_tokens), Some(model.cache_creation_input_tokens));
-    }
-    sum
-}
-
-fn of_api(usage: &ApiUsage) -> Usage {
-    Usage::new(usage.input_tokens, usage.output_tokens)
-        .with_cache(usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
 }

@@ -4,14 +4,14 @@
 //! are parsed again into their own struct. The order of keys varies.
 
 mod delta;
-
-use std::collections::BTreeMap;
+mod result;
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(super) use self::delta::{DeltaKind, StreamDelta};
+pub(super) use self::result::{ModelUsages, ResultLine};
 use crate::agent::json_string::JsonString;
 use crate::agent::line::{self, Text, if_readable};
 use teamster_types::json::RawJson;
@@ -193,6 +193,30 @@ pub(super) struct SystemLine {
     pub(super) summary: Option<String>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) output_file: Option<String>,
+    /// Of `task_started`.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) description: Option<String>,
+    /// Of `task_started`, by 2.1.332.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) is_backgrounded: bool,
+    /// Of `task_updated`.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) patch: TaskPatch,
+    /// Of `hook_response`: the event, with the tool (`PreToolUse:Bash`).
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) hook_name: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) stdout: Option<String>,
+    /// Of `informational`: a hook refused the prompt.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) prevent_continuation: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TaskPatch {
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) is_backgrounded: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -319,59 +343,4 @@ pub(super) struct CancelResponse {
 pub(super) struct CancelResult {
     #[serde(deserialize_with = "if_readable")]
     pub(super) cancelled: bool,
-}
-
-/// `result`. Only the fields that decide between success and failure must have their known form. Any other field of another form
-/// is ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ResultLine<'a> {
-    pub(super) subtype: String,
-    pub(super) is_error: bool,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) api_error_status: Option<u64>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) terminal_reason: Option<String>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) duration_api_ms: Option<u64>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) num_turns: Option<u64>,
-    #[serde(borrow)]
-    pub(super) result: Option<JsonString<'a>>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) errors: Vec<Value>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) stop_reason: Option<String>,
-    pub(super) session_id: Option<String>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) total_cost_usd: Option<f64>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) usage: Option<ApiUsage>,
-    #[serde(rename = "modelUsage", deserialize_with = "if_readable")]
-    pub(super) model_usage: Option<BTreeMap<String, ModelUsage>>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) permission_denials: Vec<Denial>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) structured_output: Option<RawJson>,
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) uuid: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct ModelUsage {
-    pub(super) input_tokens: u64,
-    pub(super) output_tokens: u64,
-    pub(super) cache_read_input_tokens: u64,
-    pub(super) cache_creation_input_tokens: u64,
-    /// The model's context window, in tokens.
-    #[serde(deserialize_with = "if_readable")]
-    pub(super) context_window: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Denial {
-    pub(super) tool_name: String,
-    pub(super) tool_use_id: Option<String>,
-    pub(super) tool_input: Option<RawJson>,
 }

@@ -5,8 +5,8 @@ use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
 use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::protocol::ExitReport;
 use teamster_types::event::ErrorCode::{
-    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Provider, RateLimit,
-    SessionNotFound, SpawnFailed,
+    Auth, Budget, Config, Connection, ContextWindow, HookStopped, InvalidRequest, MaxTurns, Overloaded, Provider,
+    RateLimit, SessionNotFound, SpawnFailed,
 };
 
 #[rustfmt::skip]
@@ -39,6 +39,8 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Message("models/… is not found for API version …")], InvalidRequest, &["err_notfound_404", "err_notfound_404_json"]),
     passing(&[Message("exception TypeError: fetch failed…")], Connection, &["err_conn_refused_max2", "err_dns_max1", "err_tls_max1"]),
     passing(&[Message("terminated")], Connection, &["stream_cut"]),
+    lasting(&[Message("Agent execution stopped by hook…")], HookStopped, &["hook_stopped_tool"]),
+    lasting(&[Message("Agent execution blocked: …")], HookStopped, &["hook_blocked_prompt"]),
     lasting(&[Message("Loop detected…")], Provider, &["loop_detection"]),
     passing(&[Message("The model returned an empty response…")], Provider, &["stream_empty"]),
     passing(&[Message("The model returned reasoning thoughts but no final response…")], Provider, &["thinking_only"]),

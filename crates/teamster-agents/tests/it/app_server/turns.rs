@@ -194,3 +194,35 @@ fn another_model_is_used_from_the_next_turn_and_another_mode_needs_another_proce
     session.handle(Input::Command(Command::SetPermissionMode(PermissionMode::ReadOnly)));
     assert!(session.restarts);
 }
+
+#[test]
+fn a_hook_of_the_user_that_ends_a_turn_is_named() {
+    let hook = |session: &mut TestSession, event: &str, status: &str, text: &str| {
+        let run = json!({"eventName": event, "status": status, "entries": [{"kind": "feedback", "text": text}]});
+        session.notify("hook/completed", json!({"turnId": "turn-1", "run": run}));
+    };
+    let answer = json!({"type": "agentMessage", "id": "m", "text": "Done."});
+    let mut refused = TestSession::running(&session_request());
+    hook(&mut refused, "sessionStart", "completed", "context");
+    hook(&mut refused, "userPromptSubmit", "blocked", "no secrets");
+    refused.turn_ends("turn-1", "completed");
+    let error = refused.result().error.as_ref().unwrap();
+    assert_eq!(error.code, ErrorCode::HookStopped);
+    assert_eq!(error.message, "the hook userPromptSubmit stopped the agent: no secrets");
+    // After this hook the model continues with its text.
+    let mut answered = TestSession::running(&session_request());
+    hook(&mut answered, "postToolUse", "stopped", "enough");
+    answered.item("item/completed", &answer);
+    answered.turn_ends("turn-1", "completed");
+    assert!(!answered.result().is_error);
+    let mut ended = TestSession::running(&session_request());
+    ended.item("item/completed", &answer);
+    hook(&mut ended, "stop", "stopped", "enough");
+    ended.turn_ends("turn-1", "completed");
+    assert!(!ended.result().is_error);
+    let warned = ended.events.iter().find_map(|event| match event {
+        Event::Warning(warning) if warning.code == WarningCode::HookStopped => Some(warning.message.as_str()),
+        _ => None,
+    });
+    assert_eq!(warned, Some("the hook stop ended the turn after the answer: enough"));
+}

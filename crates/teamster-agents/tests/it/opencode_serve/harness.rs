@@ -237,7 +237,9 @@ impl Harness {
 
     /// Ends the transcript after the exit of the server, and returns the result.
     pub(super) fn end(&mut self) -> RunResult {
-        let exit = ExitReport { signal: Some("SIGTERM"), ..ExitReport::default() };
+        // The driver does not report the signal with which it shuts a server down.
+        let signal = Some("SIGTERM").filter(|_| !self.stopped);
+        let exit = ExitReport { signal, ..ExitReport::default() };
         let from = self.events.len();
         self.transcript.end(&End { exit: Some(exit), ..End::default() }, &mut self.events);
         self.log.extend(self.events[from..].iter().map(|event| serde_json::to_string(event).unwrap()));

@@ -4,10 +4,10 @@ use super::quiet::Wait;
 use super::turn::{Response, Turn, failed_turn, interrupted_turn};
 use super::{Actions, Client, Phase, Purpose, emit};
 use crate::agent::acp::wire::PromptResult;
-use crate::agent::acp::{failure, params, usage};
+use crate::agent::acp::{failure, params};
 use crate::agent::rpc::RpcError;
 use crate::protocol::{Action, Outcome, ProcessAction, SessionAction};
-use teamster_types::event::{ErrorCode, Event, Failure, Init, StopReason, UsageScope};
+use teamster_types::event::{ErrorCode, Event, Failure, Init, StopReason};
 
 impl Client {
     /// Sends the waiting prompt, if there is one and the session is ready.
@@ -100,14 +100,10 @@ impl Client {
             self.calls.end_open(&*self.dialect, &mut events);
             actions.extend(events.into_iter().map(Action::Emit));
         }
-        let usage = result.usage.as_ref().and_then(|tokens| usage::of_turn(&self.agent.name, tokens));
-        let outcome = Outcome {
-            failure,
-            interrupted,
-            stop_reason: Some(stop_reason),
-            usage: usage.map(|usage| (usage, UsageScope::Run)),
-            ..Outcome::default()
-        };
+        let is_new = self.cost_before.is_some();
+        let tokens = result.usage.as_ref();
+        let usage = tokens.and_then(|tokens| self.usage.of_turn(&self.agent.name, tokens, is_new));
+        let outcome = Outcome { failure, interrupted, stop_reason: Some(stop_reason), usage, ..Outcome::default() };
         self.end_turn(Box::new(outcome), actions);
     }
 

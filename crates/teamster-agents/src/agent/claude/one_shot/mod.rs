@@ -1,7 +1,8 @@
 //! The one-shot interfaces: `-p` with a plain prompt on standard input, whose output is one document (batch) or lines (exec).
 
+use super::control;
 use crate::launch::{Launch, Stdin};
-use teamster_types::request::{AgentInterface, OutputMode, PromptMode, RequestError, RunRequest};
+use teamster_types::request::{AgentInterface, Conversation, OutputMode, PromptMode, RequestError, RunRequest};
 
 /// The maximum length of an argument on Linux is 128 KiB. This leaves room for the flag.
 const MAX_ARGUMENT_BYTES: usize = 100 * 1024;
@@ -9,6 +10,16 @@ const MAX_ARGUMENT_BYTES: usize = 100 * 1024;
 /// Whether the CLI reads one prompt as plain text, and no further input.
 pub(super) fn is_one_shot(request: &RunRequest) -> bool {
     request.output == OutputMode::Batch || request.interface == AgentInterface::Exec
+}
+
+/// The warning that a one-shot run of 2.1.276 or newer may have used another system prompt.
+pub(super) const KEPT_SYSTEM_PROMPT: &str = "this version of the CLI keeps the system prompt with which the session was started; another \
+    one has an effect in streaming output with mode auto";
+
+/// Whether the run resumes a session with a system prompt, and cannot request that it replaces the stored one: 2.1.197 rejects the
+/// flag for it, and only the session mode has the `initialize` request.
+pub(super) fn may_keep_system_prompt(request: &RunRequest) -> bool {
+    is_one_shot(request) && request.conversation != Conversation::New && control::has_system_prompt(request)
 }
 
 /// Adds the flags of the batch document.

@@ -81,11 +81,12 @@ impl StreamJson {
         self.read_held(later, actions);
     }
 
-    /// Records the results of subagents. A subagent that continues after its result works in the background.
+    /// Records the results of calls. A subagent or a command that continues after its result works in the background.
     pub(super) fn note_results(&mut self, emitted: &[Action]) {
-        let Some(background) = self.background() else { return };
         for action in emitted {
-            if let Action::Emit(Event::ToolResult(result)) = action {
+            let Action::Emit(Event::ToolResult(result)) = action else { continue };
+            self.tasks.call_ended(&result.tool_id);
+            if let Some(background) = self.background() {
                 background.subagents.remove(result.tool_id.as_str());
             }
         }

@@ -74,7 +74,7 @@ impl StreamJson {
     fn message_start(&mut self, head: &MessageHead<'_>, actions: &mut Actions) {
         let id = MessageId::from(&*head.id);
         self.retract_void(&id, actions);
-        self.totals.set_model(head.model.as_deref());
+        self.note_model(head.model.as_deref(), actions);
         self.message = Some(MessageAssembler::new(id));
     }
 
@@ -124,7 +124,7 @@ impl StreamJson {
         if parent.is_none() {
             self.retract_void(&id, actions);
             if !synthetic {
-                self.totals.set_model(line.message.model.as_deref());
+                self.note_model(line.message.model.as_deref(), actions);
             }
         }
         if let Some(uuid) = &line.uuid {

@@ -5,11 +5,13 @@
 
 use super::assembler::MessageAssembler;
 use super::edits::Edits;
+use super::hooks::Hooks;
 use super::outcome::UsageTotals;
 use super::session::Session;
+use super::tasks::Tasks;
 use super::wire::{
     ControlCancelLine, ControlResponseLine, DeltaKind, InitLine, InitServer, Line, LineKind as Kind, MessageLine,
-    RateLimitLine, ResultLine, StreamEvent, StreamEventKind, SystemLine,
+    RateLimitLine, ResultLine, StreamEvent, StreamEventKind,
 };
 use super::{control, failure, notices, one_shot};
 use crate::agent::content::ContentKind;
@@ -26,6 +28,7 @@ use teamster_types::request::{Conversation, RequestError, RunRequest};
 mod background;
 mod messages;
 mod session;
+mod system;
 
 type Actions = Vec<Action>;
 
@@ -37,6 +40,8 @@ pub(super) struct StreamJson {
     is_live: bool,
     /// The id of the session to resume.
     expected_session: Option<String>,
+    /// Whether the CLI may use another system prompt than the requested one: that of the session's first run.
+    may_keep_system_prompt: bool,
     servers: Health,
     /// The message that is being streamed.
     message: Option<MessageAssembler>,
@@ -50,6 +55,10 @@ pub(super) struct StreamJson {
     /// The status of the last `rate_limit_event`.
     rate_limit: Option<String>,
     has_emitted_text: bool,
+    /// Whether a change of the model within the turn was reported, or requested by the caller.
+    is_model_change_known: bool,
+    hooks: Hooks,
+    tasks: Tasks,
     totals: UsageTotals,
     phase: Phase,
     /// The edits that the permission mode allows.
@@ -96,7 +105,7 @@ impl StreamJson {
             Vec::new()
         } else {
             let prompt = control::user_message(&request.prompt, &request.attachments, request.prompt_mode)?;
-            vec![control::initialize(request.schema.as_ref()), prompt]
+            vec![control::initialize(request), prompt]
         };
         Ok(Self::with(first_lines, request, servers, None))
     }
@@ -104,7 +113,7 @@ impl StreamJson {
     /// Creates the protocol of a session, whose prompts arrive turn by turn.
     pub(super) fn session(request: &RunRequest, servers: Health) -> Self {
         let session = Session::new(request);
-        Self::with(vec![control::initialize(request.schema.as_ref())], request, servers, Some(session))
+        Self::with(vec![control::initialize(request)], request, servers, Some(session))
     }
 
     fn with(first_lines: Vec<Vec<u8>>, request: &RunRequest, servers: Health, session: Option<Session>) -> Self {
@@ -116,6 +125,7 @@ impl StreamJson {
             is_live: !first_lines.is_empty(),
             first_lines,
             expected_session,
+            may_keep_system_prompt: one_shot::may_keep_system_prompt(request),
             servers,
             message: None,
             last_delta: None,
@@ -124,7 +134,10 @@ impl StreamJson {
             api_error: None,
             rate_limit: None,
             has_emitted_text: false,
-            totals: UsageTotals::new(request.schema.is_some()),
+            is_model_change_known: false,
+            hooks: Hooks::default(),
+            tasks: Tasks::default(),
+            totals: UsageTotals::new(request),
             phase: Phase::Open,
             edits: Edits::new(request),
             session,
@@ -207,6 +220,9 @@ impl StreamJson {
             self.edits.add_cwd(cwd);
         }
         let servers = line.mcp_servers.unwrap_or_default();
+        if let Some(version) = &line.claude_code_version {
+            self.totals.counters.set_version(version);
+        }
         let mut init = Init::new("claude", line.session_id.into());
         init.model = line.model.map(Into::into);
         init.agent_version = line.claude_code_version.map(Into::into);
@@ -239,30 +255,21 @@ impl StreamJson {
         }
     }
 
-    fn system(&mut self, subtype: &str, line: &SystemLine, actions: &mut Actions) {
-        if subtype == "task_notification"
-            && let Some(background) = self.background()
-        {
-            return background.note(Action::Emit(notices::task(line).into()), actions);
-        }
-        if subtype == "model_refusal_fallback" {
-            for uuid in &line.retracted_message_uuids {
-                self.retract_line(uuid, actions);
-            }
-        }
-        actions.push(match notices::of_system(subtype, line) {
-            Some(warning) => Action::Emit(warning.into()),
-            None => Action::Alive,
-        });
-    }
-
     fn result(&mut self, mut line: ResultLine<'_>, actions: &mut Actions) {
         for (tool_id, ()) in self.server_tools.take() {
             // The vendor ran the tool. The CLI does not print its result.
             let result = ToolResult::new(tool_id, String::new(), None);
             actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
         }
-        if let Some(text) = line.result.filter(|_| !line.is_error && !self.has_emitted_text) {
+        let api_error = self.api_error.take();
+        let (rate_limit, hooks) = (self.rate_limit.as_deref(), &self.hooks);
+        let before = failure::Before { api_error: api_error.as_deref(), rate_limit, hooks };
+        let classification = failure::of_result(&line, before);
+        actions.extend(self.hooks.warning(&line).map(|warning| Action::Emit(warning.into())));
+        if self.may_keep_system_prompt && line.result_index.is_some() {
+            actions.push(warning(WarningCode::OptionIgnored, one_shot::KEPT_SYSTEM_PROMPT.to_owned()));
+        }
+        if let Some(text) = line.result.filter(|_| classification.is_none() && !self.has_emitted_text) {
             // The document has no messages, or the answer is only structured output.
             let id = MessageId::from(line.uuid.as_deref().unwrap_or("result"));
             self.emit_text(ContentKind::Text, &text.to_text(), id, None, actions);
@@ -270,9 +277,6 @@ impl StreamJson {
         for denial in &mut line.permission_denials {
             denial.tool_name = self.servers.names.rule(&denial.tool_name);
         }
-        let api_error = self.api_error.take();
-        let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
-        let classification = failure::of_result(&line, before);
         actions.push(Action::Outcome(Box::new(self.totals.outcome(line, classification))));
         if self.session.as_ref().is_some_and(|session| session.has_turn_budget) {
             actions.push(Action::Session(SessionAction::RestartProcess));
@@ -334,7 +338,10 @@ impl StreamJson {
         }
     }
 
-    fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
+    fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
+        if self.phase == Phase::Answered {
+            actions.extend(self.tasks.take().map(|warning| Action::Emit(warning.into())));
+        }
         if self.phase == Phase::Open
             && let Some(classification) = failure::of_exit(exit)
         {

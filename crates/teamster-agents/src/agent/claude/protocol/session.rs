@@ -1,6 +1,7 @@
 //! Sessions: prompts that arrive turn by turn, and requests of the CLI that are answered.
 
 use super::{Actions, Phase, StreamJson, warning};
+use crate::agent::claude::hooks::Hooks;
 use crate::agent::claude::wire::{ControlRequestLine, ControlResponse};
 use crate::agent::claude::{control, requests};
 use crate::protocol::{Action, Command, Outcome, ProcessAction, SessionAction};
@@ -15,7 +16,10 @@ impl StreamJson {
             Command::Answer { request, answer } => {
                 actions.extend(self.session.as_mut().and_then(|session| session.requests.answer(request, answer)));
             }
-            Command::SetModel(model) => actions.push(Action::Process(ProcessAction::Write(control::set_model(model)))),
+            Command::SetModel(model) => {
+                self.is_model_change_known = true;
+                actions.push(Action::Process(ProcessAction::Write(control::set_model(model))));
+            }
             // A mode also denies tools by flags, which only another process can have.
             Command::SetPermissionMode(_) => actions.push(Action::Session(SessionAction::RestartProcess)),
             Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
@@ -48,6 +52,7 @@ impl StreamJson {
             self.phase = Phase::Open;
         }
         (self.message, self.api_error, self.has_emitted_text) = (None, None, false);
+        (self.is_model_change_known, self.hooks) = (false, Hooks::default());
         self.totals.next_turn();
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Turn {
     pub(super) denials: Vec<PermissionDenial>,
     /// The last error. It may be the only description of a failure if the process exits.
     pub(super) error: Option<String>,
+    /// What a hook of the user did that may end the turn before the answer.
+    pub(super) stopped_by_hook: Option<String>,
 }
 
 /// The stage of a turn.
@@ -87,6 +89,7 @@ impl Turn {
             plan: None,
             denials: Vec::new(),
             error: None,
+            stopped_by_hook: None,
         }
     }
 

@@ -167,6 +167,41 @@ pub(super) struct NoticeLine {
     pub(super) details: Option<String>,
 }
 
+/// `hook/completed`
+#[derive(Debug, Deserialize)]
+pub(super) struct HookLine {
+    pub(super) run: HookRun,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HookRun {
+    pub(super) event_name: String,
+    pub(super) status: String,
+    #[serde(default)]
+    entries: Vec<HookEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HookEntry {
+    text: String,
+}
+
+impl HookRun {
+    /// Whether the hook stopped the agent, or blocked what the agent was about to do.
+    pub(super) fn has_stopped(&self) -> bool {
+        matches!(self.status.as_str(), "stopped" | "blocked")
+    }
+
+    /// Returns what the hook did, with its reason.
+    pub(super) fn describe(&self, what: &str) -> String {
+        let texts: Vec<_> =
+            self.entries.iter().map(|entry| entry.text.trim()).filter(|text| !text.is_empty()).collect();
+        let end = if texts.is_empty() { String::new() } else { format!(": {}", texts.join("; ")) };
+        format!("the hook {} {what}{end}", self.event_name)
+    }
+}
+
 /// `model/rerouted`
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

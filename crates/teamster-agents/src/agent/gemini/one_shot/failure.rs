@@ -60,13 +60,19 @@ impl ReportedFailure {
     }
 }
 
+/// Whether the CLI ends the run after this warning, although it then reports a success (`loop_detection`, `hook_blocked_prompt`).
+pub(super) fn ends_run(message: &str) -> bool {
+    message.starts_with("Loop detected") || message.starts_with("Agent execution blocked: ")
+}
+
 /// Returns the failure of a success without an answer. If no model was called, the CLI considered the conversation too long and did
-/// not send it (`json_context_overflow`).
+/// not send it (`json_context_overflow`), or a hook of the user stopped it, which the CLI does not report.
 pub(super) fn of_missing_answer(called: bool) -> Failure {
     if called {
         return Failure::new(Provider, "the agent ended without an answer");
     }
-    let text = "the agent ended without calling the model: the conversation does not fit into its context window";
+    let text = "the agent ended without calling the model: the conversation does not fit into its context window, or \
+                a hook stopped it";
     Failure::new(ContextWindow, text)
 }
 

@@ -191,6 +191,7 @@ impl OneShot {
         self.flush(actions);
         self.in_message = false;
         let Some(id) = line.tool_id.clone() else { return actions.push(Action::Alive) };
+        self.fatal_error = tools::stop_of_hook(line).or(self.fatal_error.take());
         let call = self.calls.remove(&*id);
         if let Some((name, input)) = &call
             && tools::is_denied(name, line)
@@ -212,8 +213,7 @@ impl OneShot {
             self.fatal_error = Some(message.to_owned());
             return actions.push(Action::Alive);
         }
-        // The CLI then reports a success (`loop_detection`).
-        if message.starts_with("Loop detected") {
+        if failure::ends_run(message) {
             self.fatal_error = Some(message.to_owned());
         }
         actions.push(Action::Emit(Warning::new(WarningCode::Notice, message).into()));

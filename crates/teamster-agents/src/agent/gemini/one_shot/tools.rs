@@ -53,6 +53,14 @@ pub(super) fn is_denied(name: &str, line: &Line<'_>) -> bool {
     }
 }
 
+/// Returns why a hook of the user stopped the agent, if the call's result reports that. The CLI then reports a success
+/// (`hook_stopped_tool`).
+pub(super) fn stop_of_hook(line: &Line<'_>) -> Option<String> {
+    const STOPPED: &str = "Agent execution stopped by hook: ";
+    let error = line.error.as_ref().filter(|error| error.kind == "stop_execution")?;
+    Some(format!("{STOPPED}{}", error.message.strip_prefix(STOPPED).unwrap_or(&error.message)))
+}
+
 /// Returns the plan, if a call of `write_todos` contains one.
 pub(super) fn plan(name: &str, input: &RawJson) -> Option<Plan> {
     let input = (name == "write_todos").then(|| input.to_value().ok()).flatten()?;

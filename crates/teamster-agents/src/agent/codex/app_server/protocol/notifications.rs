@@ -6,8 +6,8 @@ use super::super::super::notices;
 use super::super::rate_limits;
 use super::super::turn::ContentKind;
 use super::super::wire::{
-    DeltaLine, ErrorLine, ItemLine, LimitsLine, NoticeLine, Origin, PlanLine, ReroutedLine, ServerLine, TurnLine,
-    UsageLine,
+    DeltaLine, ErrorLine, HookLine, HookRun, ItemLine, LimitsLine, NoticeLine, Origin, PlanLine, ReroutedLine,
+    ServerLine, TurnLine, UsageLine,
 };
 use super::delta_shape::DeltaShape;
 use super::{Actions, AppServer, parse};
@@ -52,6 +52,7 @@ impl AppServer {
             "warning" | "guardianWarning" | "configWarning" | "deprecationNotice" => {
                 self.notice(parse(params)?, actions);
             }
+            "hook/completed" => self.hook(&parse(params)?, &parse::<HookLine>(params)?.run, actions),
             "model/rerouted" => {
                 let line: ReroutedLine = parse(params)?;
                 let text = format!("{} answers instead of {}", line.to_model, line.from_model);
@@ -124,6 +125,23 @@ impl AppServer {
             _ => actions.push(Action::Alive),
         }
         Ok(())
+    }
+
+    /// Handles the end of a hook. Codex 0.169.0 ends a turn whose prompt a hook has refused like one that succeeded.
+    fn hook(&mut self, origin: &Origin<'_>, run: &HookRun, actions: &mut Actions) {
+        let is_ours = self.is_from_thread(origin);
+        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
+        actions.push(match turn.filter(|_| run.has_stopped()) {
+            Some(_) if run.event_name == "stop" && run.status == "stopped" => {
+                let text = run.describe("ended the turn after the answer");
+                Action::Emit(Warning::new(WarningCode::HookStopped, text).into())
+            }
+            Some(turn) => {
+                turn.stopped_by_hook = Some(run.describe("stopped the agent"));
+                Action::Alive
+            }
+            None => Action::Alive,
+        });
     }
 
     /// Handles an `error` notification. It does not end the turn: `turn/completed` repeats a fatal error.

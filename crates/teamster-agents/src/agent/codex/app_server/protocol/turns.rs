@@ -121,6 +121,9 @@ impl AppServer {
             "completed" => {
                 let schema = self.prompts.schema.as_ref();
                 let (structured_output, failure) = answer::classify(turn.answer(), schema, turn.has_calls());
+                // After another hook, the model may have answered.
+                let hook = turn.stopped_by_hook.take().filter(|_| turn.answer().is_none());
+                let failure = hook.map(|text| Failure::new(ErrorCode::HookStopped, text)).or(failure);
                 let stop_reason = Some(StopReason::EndTurn).filter(|_| failure.is_none());
                 Outcome { failure, stop_reason, structured_output, ..Outcome::default() }
             }
