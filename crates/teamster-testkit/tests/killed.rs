@@ -19,7 +19,12 @@ const LIMIT: Duration = Duration::from_secs(20);
 #[test]
 fn a_killed_test_prints_the_logs_that_it_still_has() {
     if let Some(directory) = std::env::var_os(DIRECTORY) {
-        wait_to_be_killed(Path::new(&directory));
+        let dropped = LogIfKilled::new(&Path::new(&directory).join("one"));
+        let _kept = LogIfKilled::new(&Path::new(&directory).join("two"));
+        drop(dropped);
+        println!("ready");
+        std::thread::sleep(LIMIT);
+        panic!("it was not killed");
     }
     let directory = tempfile::tempdir().unwrap();
     for name in ["one", "two"] {
@@ -47,13 +52,4 @@ fn a_killed_test_prints_the_logs_that_it_still_has() {
     assert!(printed.contains("early\nlast line of two"), "{printed}");
     assert!(!printed.contains("last line of one"), "{printed}");
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
-}
-
-fn wait_to_be_killed(directory: &Path) -> ! {
-    let dropped = LogIfKilled::new(&directory.join("one"));
-    let _kept = LogIfKilled::new(&directory.join("two"));
-    drop(dropped);
-    println!("ready");
-    std::thread::sleep(LIMIT);
-    panic!("it was not killed");
 }
