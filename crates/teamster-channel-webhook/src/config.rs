@@ -202,7 +202,8 @@ impl WebhookConfig {
             if size > MAX_SECRET_FILE {
                 return Err(wrong(format!("has a secret file of {size} bytes: {}", path.display())));
             }
-            parse(std::fs::read_to_string(path).map_err(problem)?.trim())
+            // An editor may write a byte order mark.
+            parse(std::fs::read_to_string(path).map_err(problem)?.trim_start_matches('\u{feff}').trim())
         };
         let files = self.secret_files.iter().enumerate();
         let files = files.map(|(index, path)| (format!("secret_files.{index}"), file(path)));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use teamster::recording::{Entry, RecordedItem};
+use teamster::text::without_bom;
 use teamster_testkit::fake::{
     EXIT_SCRIPT_ERROR, Pace, Scenario, ScenarioRun, Script, answer_version, play, play_recording, read_script,
 };
@@ -93,13 +94,14 @@ fn read(args: &FakeArgs) -> Result<Content, Printable> {
     let file = &args.script;
     let text = std::fs::read_to_string(&args.script)
         .map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
+    let text = without_bom(&text);
     let is_timed = args.process.is_some() || args.speed.is_some();
-    match Kind::of(&text) {
+    match Kind::of(text) {
         Kind::Steps if args.agent.is_some() || is_timed => {
             Err(printable!("{} is a script of steps: --agent, --process and --speed do not apply to it", file))
         }
         Kind::Steps => {
-            read_script(&text).map(Content::Steps).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))
+            read_script(text).map(Content::Steps).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))
         }
         Kind::Scenario if is_timed => {
             Err(printable!("{} is a scenario: --process and --speed apply to recordings only", file))

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::ValueHint;
 use teamster::Registry;
 use teamster::recording::{self, Entry, RecordedItem};
+use teamster::text::without_bom;
 
 use crate::args::{Format, values};
 use crate::exit;
@@ -85,7 +86,8 @@ pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, Printable> {
         std::fs::read(file).map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
     // A recording can be cut inside a character.
     let text = String::from_utf8_lossy(&bytes);
-    let entries = recording::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
+    let entries =
+        recording::read(without_bom(&text)).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
     match entries.first().map(|entry| &entry.item) {
         Some(RecordedItem::Recording { version, .. }) if *version > recording::VERSION => {
             Err(printable!("{}: unsupported recording version {}", file, *version))

@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use teamster::text::without_bom;
 use teamster_store::{ConversationId, Timestamp};
 
 use crate::config;
@@ -144,6 +145,7 @@ fn read(path: &Path) -> io::Result<Content> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
     }
     let text = String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not UTF-8"))?;
+    let text = without_bom(&text).to_owned();
     Ok(Content { stamp: Stamp::of(&metadata), text })
 }
 

@@ -9,6 +9,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+/// What separates the messages of an agent where they are joined to one text: a blank line.
+pub const MESSAGE_SEPARATOR: &str = "\n\n";
+
+/// Returns a text without the byte order mark (U+FEFF) at its start, which some editors and shells write. It is not part of the
+/// text.
+pub fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// Text that an agent, its model, an MCP server or a file's author controls.
 ///
 /// It may contain terminal escape sequences, line breaks, and characters that change the order of text. It dereferences to

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _, Seek as _, Write as _};
 
+use teamster::text::without_bom;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
@@ -86,7 +87,7 @@ impl<B: Backend> Chat<'_, B> {
                 Ok(mut replaced) => replaced.read_to_string(&mut text)?,
                 Err(_) => file.rewind().and_then(|()| file.read_to_string(&mut text))?,
             };
-            Ok(text)
+            Ok(without_bom(&text).to_owned())
         }))
     }
 }

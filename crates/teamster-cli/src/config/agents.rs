@@ -111,6 +111,14 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_not_part_of_the_file() {
+        let entry = "\u{feff}[agents.goose]\nprotocol = 'acp'\n";
+        let file = read_file(&format!("{entry}command = 'goose'\n"));
+        assert!(file.problems.is_empty() && file.agents.len() == 1, "{:?}", file.problems);
+        assert!(error_in(&format!("{entry}command = 7\n")).starts_with("3:"));
+    }
+
+    #[test]
     fn an_entry_defines_program_arguments_and_variables_of_an_agent() {
         let text = r#"
             [agents.goose]

@@ -63,6 +63,7 @@ pub(crate) fn parse(
     settings: Option<&[Setting]>,
     inputs: &impl Inputs,
 ) -> ConfigFile {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let invalid = |at: usize, problem: String| {
         let line = bytes.iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
         ConfigError::Invalid { file: path.to_owned(), line, problem }

@@ -2,6 +2,7 @@
 
 use teamster::UnknownAgent;
 use teamster::request::RequestError;
+use teamster::text::without_bom;
 
 use super::stdin::StdinError;
 use crate::config::ConfigError;
@@ -75,10 +76,13 @@ impl UsageError {
     }
 }
 
-/// Converts bytes to text.
+/// Converts bytes to text, without a byte order mark at its start.
 pub(super) fn as_text(what: &str, bytes: Vec<u8>) -> Result<String, UsageError> {
-    String::from_utf8(bytes)
-        .map_err(|error| UsageError::NotText { what: what.to_owned(), at: error.utf8_error().valid_up_to() })
+    let mut text = String::from_utf8(bytes)
+        .map_err(|error| UsageError::NotText { what: what.to_owned(), at: error.utf8_error().valid_up_to() })?;
+    let mark = text.len() - without_bom(&text).len();
+    text.drain(..mark);
+    Ok(text)
 }
 
 /// Returns the error of a source that cannot be read.

@@ -99,9 +99,10 @@ pub(super) fn changed_fields(agent: &str, request: &RunRequest) -> Value {
     Value::Object(fields)
 }
 
-/// Checks the fields of the request that each command line sets.
+/// Checks the fields of the request that each command line sets, also if each file starts with a byte order mark.
 fn check_fields(rows: &[(&[&str], Value)]) {
-    for (argv, expected) in rows {
+    let marks: [&[u8]; 2] = [b"", b"\xef\xbb\xbf"];
+    for ((argv, expected), mark) in rows.iter().flat_map(|row| marks.map(|mark| (row, mark))) {
         let files: Vec<(&str, &[u8])> = vec![
             ("brief", b"Be brief\n"),
             ("schema.json", b"{\"type\": \"array\"}"),
@@ -111,6 +112,7 @@ fn check_fields(rows: &[(&[&str], Value)]) {
                 b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
             ),
         ];
+        let files = files.into_iter().map(|(name, content)| (name, &*[mark, content].concat().leak())).collect();
         let plan = plan(argv, &[], TestInputs { files, ..TestInputs::default() }).unwrap();
         assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?}");
     }
@@ -269,6 +271,7 @@ fn the_prompt_is_read_from_stdin_if_it_is_absent_or_a_dash() {
         |argv: &[&str], stdin| plan(argv, &[], TestInputs { stdin, ..TestInputs::default() }).unwrap().request.prompt;
     assert_eq!(prompt(&[], Some(b"Fix it\n")), "Fix it");
     assert_eq!(prompt(&["-"], Some(b"Fix it\n\n")), "Fix it\n");
+    assert_eq!(prompt(&[], Some(b"\xef\xbb\xbfFix it\n")), "Fix it", "without the byte order mark");
     assert_eq!(prompt(&["-"], None), "typed", "with a dash, stdin may be a terminal");
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use teamster::json;
 use teamster::request::SessionCommand;
+use teamster::text::without_bom;
 
 /// The rejection of a line that is not a valid command, or of a command that cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ impl Origin {
 pub(super) fn parse(line: u64, bytes: &[u8]) -> Option<Result<(Origin, SessionCommand), Rejection>> {
     let mut origin = Origin { line, id: None };
     let text = match std::str::from_utf8(bytes) {
-        Ok(text) if text.trim().is_empty() => return None,
-        Ok(text) => text,
+        Ok(text) if without_bom(text).trim().is_empty() => return None,
+        Ok(text) => without_bom(text),
         Err(error) => {
             return Some(Err(origin.reject(format!("invalid UTF-8 at byte {}", error.valid_up_to() + 1))));
         }
@@ -123,6 +124,8 @@ mod tests {
             r#"Some("1") Send { text: "a", attachments: [], now: false, id: Some("1") }"#
         );
         assert_eq!(parsed(b"{\"type\":\"close\"}\r"), "None Close { id: None }");
+        assert_eq!(parsed(b"\xef\xbb\xbf{\"type\":\"close\"}"), "None Close { id: None }");
+        assert_eq!(parsed(b"\xef\xbb\xbf"), "nothing");
     }
 
     proptest! {

@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use teamster::text::without_bom;
+
 /// The largest number of bytes of a secret's file.
 const MAX_FILE: u64 = 4_096;
 
@@ -86,7 +88,7 @@ fn read(key: &'static str, file: &Path) -> Result<String, KeyProblem> {
     let mut text = String::new();
     let opened = std::fs::File::open(file).map_err(problem)?;
     opened.take(MAX_FILE).read_to_string(&mut text).map_err(problem)?;
-    Ok(text)
+    Ok(without_bom(&text).to_owned())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+use teamster::text::without_bom;
 use teamster_channel::signature::WebhookSecret;
 
 use super::event::HookEventKind;
@@ -182,7 +183,7 @@ impl HookConfig {
         } else {
             return Err(self.error("secret", "is missing"));
         };
-        WebhookSecret::parse(text.trim()).map_err(|error| self.error(key, format!("is invalid: {error}")))
+        WebhookSecret::parse(without_bom(&text).trim()).map_err(|error| self.error(key, format!("is invalid: {error}")))
     }
 
     pub(super) fn error(&self, key: &'static str, problem: impl Into<String>) -> HookConfigError {

@@ -29,7 +29,7 @@ fn rendered(instructions: &Instructions) -> String {
 fn placeholders_of_files_and_texts_are_replaced() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("a.md");
-    fs::write(&file, "# Rules\nYou talk in {chat} of {channel}.\n").unwrap();
+    fs::write(&file, "\u{feff}# Rules\nYou talk in {chat} of {channel}.\n").unwrap();
     let texts = ["To {author} at {time}, {conversation}. {other} {} {".to_owned(), "  ".to_owned()];
     assert_eq!(
         of_files(&[file]).render(&texts, &placeholders("ann")),

@@ -12,6 +12,7 @@ use jsonc_parser::ParseOptions;
 use serde_json::Value;
 use teamster_agents::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
 use teamster_types::event::{ErrorCode, Failure};
+use teamster_types::text::without_bom;
 
 use super::environment::Environment;
 use super::json_merge::merge;
@@ -112,7 +113,7 @@ fn merged(theirs: Option<&Path>, values: &JsonMerge, environment: &Environment) 
     };
     if let Some(bytes) = read(theirs)? {
         let text = String::from_utf8_lossy(&bytes);
-        let text = text.trim_start_matches('\u{feff}');
+        let text = without_bom(&text);
         // As people write it, with comments and trailing commas.
         let value: Value = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default())
             .map_err(|error| unusable(error.to_string()))?;

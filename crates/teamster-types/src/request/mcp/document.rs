@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::McpServer;
 use super::variables::{Lookup, expand};
 use crate::request::RequestError;
+use crate::text::without_bom;
 
 type Fields = Map<String, Value>;
 type Servers = BTreeMap<String, McpServer>;
@@ -68,7 +69,7 @@ impl McpServer {
     /// # Errors
     /// If the text is not JSON or an entry is not a server. The message names the server and the field.
     pub fn from_json(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Servers, RequestError> {
-        let text = text.trim_start_matches('\u{feff}');
+        let text = without_bom(text);
         let document = crate::json::parse(text).map_err(|error| wrong(format!("is not JSON: {error}")))?;
         servers(document, &variable)
     }
@@ -79,7 +80,7 @@ impl McpServer {
     /// # Errors
     /// The same as for [`from_json`](Self::from_json).
     pub fn from_toml(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Servers, RequestError> {
-        let text = text.trim_start_matches('\u{feff}');
+        let text = without_bom(text);
         let document: Value = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
             let line = line.map(|line| format!(" at line {line}")).unwrap_or_default();
