@@ -127,7 +127,12 @@ fn unescaped(line: &str) -> String {
         match characters.next() {
             Some('f') => _ = characters.next(),
             Some('&') | None => {}
-            Some('*') => _ = characters.by_ref().take_while(|c| *c != ']').count(),
+            // A named string: `\*(Aq` is an apostrophe.
+            Some('*') => match characters.next() {
+                Some('(') => text.push_str(if characters.by_ref().take(2).eq("Aq".chars()) { "'" } else { "\"" }),
+                Some('[') => _ = characters.by_ref().take_while(|c| *c != ']').count(),
+                _ => {}
+            },
             Some('(') => {
                 let name: String = characters.by_ref().take(2).collect();
                 text.push_str(if name == "aq" { "'" } else { "\"" });
@@ -151,6 +156,7 @@ mod tests {
             assert!(text.starts_with("NAME\n"), "{text}");
             let is_markup = |line: &&str| line.starts_with('.') || line.contains("\\f") || line.contains("\\-");
             assert_eq!(text.lines().find(is_markup), None, "{name}");
+            assert!(text.contains("see a summary with '-h')") || !text.contains("see a summary"), "{name}: {text}");
             assert!(text.lines().all(|line| line.chars().count() < 130), "{name}: {text}");
             let command = name.strip_prefix("teamster-").and_then(|name| definition.find_subcommand(name));
             let options = command.unwrap_or(&definition).get_arguments().filter(|arg| !arg.is_hide_set());
