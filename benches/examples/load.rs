@@ -116,7 +116,7 @@ async fn wave(runtime: &Runtime, agent: &Path, folder: &Path, count: usize, met:
         tokio::time::timeout(BOUND, reader).await.expect("all runs end").unwrap();
     }
     drop(gate);
-    runtime.shutdown().await;
+    runtime.wait_idle().await;
 }
 
 fn request(agent: &Path, script: &Script) -> RunRequest {

@@ -61,8 +61,7 @@ pub(crate) async fn turns(host: &Host, turns: usize) -> Report {
     request.cli_path = Some(host.cli.clone());
     let session = host.runtime.open(host.form.agent(), request).expect("a session");
     for _ in 0..turns {
-        let result = session.send("hello").expect("a turn").result().await.expect("a result");
-        assert!(!result.is_error, "{:?}", result.error);
+        session.send("hello").expect("a turn").result().await.expect("a result");
     }
     let (cpu, wall) = (cpu_ns() - cpu, now_ns() - began);
     let descriptors = open_descriptors();

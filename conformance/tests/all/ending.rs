@@ -114,7 +114,7 @@ async fn an_abort_in_mid_stream_leaves_nothing_and_the_run_can_be_resumed_on_eve
 async fn dropping_a_run_in_mid_tool_leaves_nothing_on_every_agent(agent: &Agent) -> Result<()> {
     let env = agent.test_env(running_a_tool(agent)).await?;
     let processes = start_tool(agent, &env).await?.abandon();
-    tokio::time::timeout(TIMEOUT, env.runtime().shutdown()).await?;
+    tokio::time::timeout(TIMEOUT, env.runtime().wait_idle()).await?;
     assert_eq!(processes.list(), []);
     assert!(fs::exists(env.project().join("started"))?);
     Ok(())

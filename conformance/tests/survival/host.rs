@@ -67,7 +67,7 @@ pub(crate) fn main(spec: &Path) -> Result<()> {
         } else {
             run_storm(spec, &runtime).await?;
         }
-        runtime.shutdown().await;
+        runtime.wait_idle().await;
         print(&HostReport::Ended)?;
         while commands.recv().await.is_some() {}
         Ok(())

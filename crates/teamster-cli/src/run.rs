@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use teamster::{Event, Run, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -105,7 +105,8 @@ async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
         }
     };
     journal.close().await;
-    runtime.shutdown().await;
+    // What still runs has had its time.
+    runtime.shutdown(Duration::ZERO).await;
     Ok(code)
 }
 

@@ -94,6 +94,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut stdout = std::io::stdout().lock();
         serde_json::to_writer(&mut stdout, &event)?;
         writeln!(stdout)?;
+        if let Event::Done(done) = event {
+            done.result.into_result()?;
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use teamster::{RunRequest, Runtime};
+use teamster::{Event, RunRequest, Runtime};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,6 +16,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut stdout = std::io::stdout().lock();
         serde_json::to_writer(&mut stdout, &event)?;
         writeln!(stdout)?;
+        if let Event::Done(done) = event {
+            done.result.into_result()?;
+        }
     }
     Ok(())
 }

@@ -1,29 +1,35 @@
 //! Drives AI agent CLIs as supervised subprocesses and emits one event stream with the same meaning for every agent.
 //!
 //! ```no_run
+//! use teamster::request::PermissionMode;
 //! use teamster::{Event, RunRequest, Runtime};
 //!
-//! # async fn example() -> Result<(), teamster::RunError> {
-//! let runtime = Runtime::new();
-//! let mut run = runtime.run("claude", RunRequest::new("Say hello"))?;
-//! while let Some(event) = run.next().await {
-//!     match event {
-//!         // The model's exact text. `escaped()` is for a terminal, where the text could move the cursor.
-//!         Event::Text(delta) => print!("{}", delta.text.as_str()),
-//!         Event::Done(done) => println!("\nsession {:?}", done.result.session_id),
-//!         _ => {}
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let request = RunRequest::new("fix the failing test").with_permission_mode(PermissionMode::Edit);
+//!
+//!     let runtime = Runtime::new();
+//!     let mut run = runtime.run("claude", request)?;
+//!     while let Some(event) = run.next().await {
+//!         match event {
+//!             // `escaped()` is for a terminal; `as_str()` is the exact text.
+//!             Event::Text(delta) => print!("{}", delta.text.escaped()),
+//!             Event::ToolUse(tool) => println!("[{}]", tool.tool_name.escaped()),
+//!             // A failed run is an error from here.
+//!             Event::Done(done) => println!("\n{:?}", done.result.into_result()?.usage),
+//!             _ => {}
+//!         }
 //!     }
+//!     Ok(())
 //! }
-//! # Ok(())
-//! # }
 //! ```
 //!
 //! # Guide
 //!
 //! - A [`Runtime`] starts runs and sessions. One runtime for a program is enough. [`Runtime::builder`] sets limits.
 //! - A [`RunRequest`] contains the prompt and its options. An invalid request is an error, and nothing starts.
-//! - A [`Run`] is the stream of [`Event`]s of one prompt. [`Run::result`] reads it to its end. [`Control`] interrupts or
-//!   aborts it from elsewhere.
+//! - A [`Run`] is the stream of [`Event`]s of one prompt. [`Run::result`] reads it to its end; a failed run is a
+//!   [`RunFailure`]. [`Control`] interrupts or aborts it from elsewhere.
 //! - A [`Session`] is a conversation of many turns, each a [`Run`]. [`SessionOptions`] sets its options.
 //! - [`event::AnswerView`] holds the answer so far, for bots that edit their message.
 //! - [`Backend`] is the smallest interface: one prompt, one reply, configured by the environment.
@@ -44,6 +50,8 @@
 //!
 //! - **Tokio.** Runs need a Tokio runtime with I/O and time (`enable_all`). Otherwise a call returns
 //!   [`RunError::Tokio`]. Call [`Runtime::shutdown`] before the Tokio runtime ends, so that agents can exit by themselves.
+//! - **Signals.** A handler of SIGTERM calls [`Runtime::shutdown`], which ends runs and sessions that other tasks hold.
+//!   [`Runtime::wait_idle`] ends nothing.
 //! - **The supervisor process.** The first run starts the program of this process a second time, as a small supervisor that
 //!   kills the agents if this process dies. The library takes over at startup, before `main`, and `main` does not run there.
 //!   [`Runtime::warm_up`] starts it ahead of the first run.
@@ -63,6 +71,7 @@ mod driver;
 mod errors;
 mod events;
 mod inspect;
+mod live;
 mod permits;
 pub mod recording;
 mod registry;
@@ -82,14 +91,15 @@ pub use backend::Backend;
 pub use driver::warm_pool::WarmPoolConfig;
 pub use events::stamped::StampedEvent;
 pub use inspect::{Inspection, Readiness, VersionStatus};
+pub use live::{ShutdownReport, UnfinishedRun};
 pub use permits::{AgentStats, RuntimeStats};
 pub use registry::{Registry, UnknownAgent};
-pub use run::{ResultTaken, Run};
+pub use run::Run;
 pub use runtime::{RunError, Runtime, RuntimeBuilder};
 pub use session::{AnswerError, SendError, Sent, Session, SessionOptions};
 pub use teamster_config::{self as config, RestoreLog};
 pub use teamster_process::{HostLease, LeaseTime, Ledger, Supervisor};
-pub use teamster_types::event::{self, Event, RunResult};
+pub use teamster_types::event::{self, Event, RunFailure, RunResult};
 pub use teamster_types::request::{self, RunRequest};
 pub use teamster_types::{json, text};
 pub use tokio_check::TokioError;

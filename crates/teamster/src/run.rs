@@ -5,10 +5,9 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use teamster_agents::transcript::{Cause, End, Transcript};
-use teamster_types::event::{Event, RunResult};
+use teamster_types::event::{Event, RunFailure, RunResult};
 use teamster_types::request::Prompt;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::events::queue::{self, EventReceiver};
@@ -16,6 +15,7 @@ use crate::events::stamped::{RunIdentity, StampedEvent, Timed};
 use crate::turns::control::Control;
 use crate::turns::handle::RunHandle;
 use crate::turns::list::TurnOrder;
+use crate::turns::stop::StopTokens;
 use crate::turns::waiting::Content;
 
 /// A run, or a turn of a session: a stream of events that ends with exactly one [`Event::Done`].
@@ -30,7 +30,7 @@ use crate::turns::waiting::Content;
 /// while let Some(event) = run.next().await {
 ///     match event {
 ///         Event::Text(delta) => print!("{}", delta.text.escaped()),
-///         Event::Error(failure) => eprintln!("{}: {}", failure.code, failure.message.escaped()),
+///         Event::Done(done) => println!("\n{:?}", done.result.into_result()?.usage),
 ///         _ => {}
 ///     }
 /// }
@@ -62,49 +62,44 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Stamped(Run);
 
-/// The result of a run was requested after its stream had ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the result was already read: it is in the event `done`, the last of the stream")]
-#[non_exhaustive]
-pub struct ResultTaken;
-
 impl Run {
     /// Starts the driver in a task of the tracker.
-    pub(crate) fn start<F>(drivers: &TaskTracker, identity: RunIdentity, drive: impl FnOnce(RunHandle) -> F) -> Self
+    pub(crate) fn start<F>(
+        drivers: &TaskTracker,
+        stop: StopTokens,
+        identity: RunIdentity,
+        drive: impl FnOnce(RunHandle) -> F,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (run, handle) = Self::with_abort(CancellationToken::new(), identity);
+        let (run, handle) = Self::stopped_by(stop, identity);
         drivers.spawn(drive(handle));
         run
     }
 
-    /// Creates a turn of a session. It is aborted when the session is.
-    pub(crate) fn of_session(
-        aborted: &CancellationToken,
-        identity: RunIdentity,
-        id: Option<String>,
-    ) -> (Self, RunHandle) {
-        let (mut run, handle) = Self::with_abort(aborted.child_token(), identity);
+    /// Creates a turn of a session. It is stopped when the session is.
+    pub(crate) fn of_session(session: &StopTokens, identity: RunIdentity, id: Option<String>) -> (Self, RunHandle) {
+        let (mut run, handle) = Self::stopped_by(session.child(), identity);
         run.turn_id = id;
         (run, handle)
     }
 
     /// Creates a waiting turn of a session.
     pub(crate) fn waiting(
-        aborted: &CancellationToken,
+        session: &StopTokens,
         identity: RunIdentity,
         prompt: Prompt,
         permit: OwnedSemaphorePermit,
     ) -> (Self, TurnOrder) {
-        let (mut run, handle) = Self::of_session(aborted, identity, prompt.id.clone());
+        let (mut run, handle) = Self::of_session(session, identity, prompt.id.clone());
         let order = TurnOrder::new(Content { prompt, handle, permit }, &mut run.control);
         (run, order)
     }
 
-    fn with_abort(abort: CancellationToken, identity: RunIdentity) -> (Self, RunHandle) {
+    fn stopped_by(stop: StopTokens, identity: RunIdentity) -> (Self, RunHandle) {
         let (sender, events) = queue::channel();
-        let control = Control::new(abort);
+        let control = Control::new(stop);
         let handle = control.handle(sender);
         (Self { events, control, done: false, turn_id: None, identity }, handle)
     }
@@ -152,17 +147,30 @@ impl Run {
         self.control.clone()
     }
 
-    /// Reads the stream to its end and returns the result. A failed run has an [`error`](RunResult::error) in its result.
+    /// Reads the stream to its end and returns the result of a run that succeeded.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), teamster::RunError> {
+    /// use teamster::{RunRequest, Runtime};
+    ///
+    /// match Runtime::new().run("claude", RunRequest::new("Say hello"))?.result().await {
+    ///     Ok(result) => println!("{}", result.final_text.escaped()),
+    ///     Err(error) => eprintln!("{error}; until then: {}", error.result.text.escaped()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// [`Event::Done`], which contains the result, was read from the stream before.
-    pub async fn result(mut self) -> Result<RunResult, ResultTaken> {
+    /// The run failed or was stopped. The error contains the result. If [`Event::Done`], which contains the result, was read
+    /// from the stream before, the code is [`INVALID_REQUEST`](teamster_types::event::ErrorCode::InvalidRequest).
+    pub async fn result(mut self) -> Result<RunResult, RunFailure> {
         while let Some(event) = self.next().await {
             if let Event::Done(done) = event {
-                return Ok(done.result);
+                return done.result.into_result();
             }
         }
-        Err(ResultTaken)
+        Err(RunFailure::without_done())
     }
 
     fn poll_stamped(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {

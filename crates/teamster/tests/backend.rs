@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use teamster::backend::{Backend, BackendConfig, BackendError, QueryResult, QueryUpdate};
-use teamster::{Registry, RunRequest};
+use teamster::{Registry, RunError, RunRequest};
 
 /// Reads the first line of a session and the prompt.
 const LISTEN: &str = "read -r opening; read -r prompt;";
@@ -161,4 +161,22 @@ fn every_agent_accepts_the_configuration_of_an_empty_environment() {
         let backend = Backend::create(name, BackendConfig::from_variables(|_| None)).unwrap();
         assert!(backend.warnings().is_empty(), "{name}: {:?}", backend.warnings());
     }
+}
+
+#[tokio::test]
+async fn a_shutdown_of_its_runtime_ends_a_query_and_rejects_further_ones() {
+    let backend = backend(&format!("{LISTEN} sleep 600"));
+    let runtime = backend.runtime().clone();
+    let query = backend.execute("hi", None, None, async |_| {});
+    let shutdown = async {
+        while runtime.stats().total.live_processes == 0 {
+            tokio::task::yield_now().await;
+        }
+        runtime.shutdown(Duration::from_millis(200)).await
+    };
+    let (answer, report) = tokio::join!(query, shutdown);
+    assert!(answer.unwrap().is_error);
+    assert_eq!((report.interrupted_turns, report.unfinished), (1, vec![]));
+    let error = backend.execute("hi", None, None, async |_| {}).await.unwrap_err();
+    assert!(matches!(error, BackendError::Invalid(RunError::ShutDown)), "{error}");
 }

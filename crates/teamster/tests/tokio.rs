@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use teamster::{RunError, RunRequest, RunResult, Runtime, TokioError};
+use teamster::{RunError, RunRequest, Runtime, TokioError};
 use tokio::runtime::Builder;
 
 fn request() -> RunRequest {
@@ -61,8 +61,8 @@ async fn a_paused_clock_is_refused_and_one_that_runs_again_is_not() {
     tokio::time::resume();
     let mut one = request();
     "hi".clone_into(&mut one.prompt);
-    let result: RunResult = Runtime::new().run("claude", one).unwrap().result().await.unwrap();
-    assert_eq!(result.exit_code, Some(3));
+    let failure = Runtime::new().run("claude", one).unwrap().result().await.unwrap_err();
+    assert_eq!(failure.result.exit_code, Some(3));
 }
 
 #[cfg(feature = "tools")]

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use teamster::event::{Delta, Done, Event, Retract, RunResult};
+use teamster::event::{Delta, Done, ErrorCode, Event, Retract, RunResult};
 use teamster::stream::EventStream;
 use teamster::{RunRequest, Runtime};
 
@@ -74,8 +74,9 @@ async fn only_lets_pass_what_the_predicate_names() {
 
 #[tokio::test]
 async fn the_result_alone_is_the_end_of_the_stream() {
-    assert_eq!(stream([text("a", "one"), done()]).into_result().await, Some(RunResult::default()));
-    assert_eq!(stream([text("a", "one")]).into_result().await, None);
+    assert_eq!(stream([text("a", "one"), done()]).into_result().await, Ok(RunResult::default()));
+    let cut = stream([text("a", "one")]).into_result().await.unwrap_err();
+    assert_eq!(cut.code(), &ErrorCode::InvalidRequest);
 }
 
 #[tokio::test]
@@ -83,5 +84,7 @@ async fn a_run_is_such_a_stream() {
     let mut request = RunRequest::new("hi");
     request.cli_path = Some("/nowhere/at/all".into());
     let run = Runtime::new().run("claude", request).unwrap();
-    assert!(run.into_result().await.unwrap().is_error);
+    let failure = run.into_result().await.unwrap_err();
+    assert_eq!(failure.code(), &ErrorCode::CliNotFound);
+    assert!(failure.result.is_error);
 }

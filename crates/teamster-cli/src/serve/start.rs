@@ -150,7 +150,11 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
         Ok(started) => until_stopped(&mut signals, started, timeout).await,
         Err(error) => fail(&Printable::error(&*error)),
     };
-    runtime.shutdown().await;
+    // Turns that run and sessions that are open have had their time.
+    let report = runtime.shutdown(Duration::ZERO).await;
+    for run in &report.unfinished {
+        tracing::warn!(agent = run.agent, run_id = run.run_id, "the agent could not be stopped");
+    }
     store.close().await;
     code
 }

@@ -240,6 +240,30 @@ fn each_session_has_its_own_id_and_a_resumed_one_keeps_it() {
 }
 
 #[test]
+fn a_resumed_session_of_each_agent_gets_its_answers() {
+    let id = |end: &Ended| events(end).last().unwrap()["result"]["sessionId"].as_str().unwrap().to_owned();
+    for agent in AGENTS {
+        let scenario = ScenarioDir::with(
+            "[[turns]]\nsteps = [{ run = { command = \"ls\", output = \"a\" } }, { say = \"Hello.\" }]\n",
+        );
+        let first = id(&scenario.run(agent, &[]));
+        let script = scenario.file("scenario");
+        let mut session = scenario.command("session", agent, &script, &["--permission", "full", "--resume", &first]);
+        let mut session = Running::start(session.stdin(Stdio::piped()));
+        session.write_line(r#"{"type":"send","text":"go"}"#);
+        assert_eq!(session.next_event("tool_result")["isError"] == true, false, "{agent}");
+        let done = session.next_event("done");
+        assert_eq!(
+            (&done["result"]["text"], &done["result"]["sessionId"]),
+            (&"Hello.".into(), &first.into()),
+            "{agent}"
+        );
+        session.write_line(r#"{"type":"close"}"#);
+        assert_eq!(session.end().code, Some(0), "{agent}");
+    }
+}
+
+#[test]
 fn the_usage_of_a_run_is_the_sum_of_its_model_calls() {
     let scenario = ScenarioDir::with(FILES);
     for (agent, args) in interfaces() {

@@ -106,7 +106,7 @@ async fn dropping_a_run_restores_the_file() {
     let mut run = home.start(home.request("ours", &agent(&home.env).claude_text("Hello").hang()));
     read_until(&mut run, is_text).await;
     drop(run);
-    bounded("shutdown", home.env.runtime.shutdown()).await;
+    bounded("shutdown", home.env.runtime.wait_idle()).await;
     home.assert_untouched();
 }
 
@@ -119,7 +119,7 @@ async fn dropping_a_run_at_any_moment_of_its_start_restores_the_file() {
         let run = home.start(request);
         tokio::time::sleep(Duration::from_millis(2 * turn)).await;
         drop(run);
-        bounded("shutdown", home.env.runtime.shutdown()).await;
+        bounded("shutdown", home.env.runtime.wait_idle()).await;
         home.assert_untouched();
     }
 }
@@ -174,7 +174,7 @@ async fn overlapping_runs_have_separate_entries_and_the_last_one_restores_the_fi
     wait_until("alpha is out", || !home.text().contains("alpha")).await;
     assert!(home.text().contains("beta"));
     drop(second);
-    bounded("shutdown", home.env.runtime.shutdown()).await;
+    bounded("shutdown", home.env.runtime.wait_idle()).await;
     home.assert_untouched();
 }
 

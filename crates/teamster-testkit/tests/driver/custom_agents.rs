@@ -125,7 +125,7 @@ async fn a_protocol_that_panics_ends_its_run_and_no_other() {
     assert!(!is_alive(pids["echo"]) && !is_alive(pids["child"]));
     File::create(&end).unwrap();
     rest_of(&mut other).await.assert_success("Hello");
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ fn busy(env: &TestEnv) -> Script {
 async fn a_run_that_is_dropped_before_its_start_starts_nothing() {
     let env = TestEnv::new();
     drop(env.start(env.request(&busy(&env))));
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     assert!(env.pids().is_empty());
 }
 
@@ -35,7 +35,7 @@ async fn a_run_that_is_dropped_at_any_moment_of_its_start_leaves_nothing() {
         let run = env.start(env.request(&busy(&env)));
         tokio::time::sleep(Duration::from_micros(turn * 300)).await;
         drop(run);
-        bounded("shutdown", env.runtime.shutdown()).await;
+        bounded("shutdown", env.runtime.wait_idle()).await;
         env.assert_all_dead();
     }
 }
@@ -47,7 +47,7 @@ async fn a_run_that_is_dropped_during_its_stream_leaves_nothing() {
     read_until(&mut run, is_text).await;
     drop(run);
     env.all_die().await;
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_run_that_is_dropped_while_a_tool_runs_leaves_nothing() {
     let mut run = env.start(env.request(&busy(&env)));
     read_until(&mut run, is_tool_use).await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     assert_eq!(env.pids().len(), 2);
     env.assert_all_dead();
 }
@@ -69,7 +69,7 @@ async fn a_dropped_run_of_a_tree_that_ignores_sigterm_leaves_nothing() {
     let mut run = env.start(request);
     read_until(&mut run, is_tool_use).await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     env.assert_all_dead();
 }
 
@@ -79,7 +79,7 @@ async fn a_run_that_is_dropped_during_endless_output_leaves_nothing() {
     let mut run = env.start(env.request(&agent(&env).claude_burst(u64::MAX)));
     read_until(&mut run, is_text).await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     env.assert_all_dead();
 }
 
@@ -94,18 +94,18 @@ async fn a_run_that_is_dropped_during_its_termination_leaves_nothing() {
     run.control().abort();
     tokio::task::yield_now().await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     env.assert_all_dead();
 }
 
 #[tokio::test]
 async fn a_runtime_can_be_used_after_it_was_shut_down() {
     let env = TestEnv::new();
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     let mut run = env.start(env.request(&busy(&env)));
     read_until(&mut run, is_tool_use).await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     env.assert_all_dead();
 }
 

@@ -121,13 +121,13 @@ impl OrderRun {
             _ => {}
         }
         if self.progress.is_over() {
-            bounded("the end of the run", self.env.runtime.shutdown()).await;
+            bounded("the end of the run", self.env.runtime.wait_idle()).await;
         }
     }
 
     /// Compares the run's result with the expected results.
     async fn compare(mut self, verdicts: &[Verdict]) {
-        bounded("the end of the run", self.env.runtime.shutdown()).await;
+        bounded("the end of the run", self.env.runtime.wait_idle()).await;
         self.env.assert_all_dead();
         let Some(mut run) = self.stop_reading().await else { return };
         let events = std::mem::take(&mut *self.stream.lock().unwrap());

@@ -127,7 +127,7 @@ async fn kept_processes_stay_alive_and_are_named_in_the_result() {
     let daemon = env.pid("left-behind").await;
     assert_eq!(stream.result().left_processes.iter().map(|left| left.pid).collect::<Vec<_>>(), [daemon]);
     assert!(is_alive(daemon));
-    env.runtime.shutdown().await;
+    env.runtime.wait_idle().await;
     assert!(is_alive(daemon));
     assert!(Command::new("kill").args(["-KILL", &daemon.to_string()]).status().unwrap().success());
 }

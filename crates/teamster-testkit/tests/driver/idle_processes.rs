@@ -6,7 +6,7 @@ use std::time::Duration;
 use teamster::{HostLease, LeaseTime, Runtime, Session, WarmPoolConfig};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{LONG, TestEnv, bounded, is_alive, rest_of, wait_until};
+use crate::test_env::{BOUND, LONG, TestEnv, bounded, is_alive, rest_of, wait_until};
 
 fn test_env(config: WarmPoolConfig) -> TestEnv {
     TestEnv::with_runtime(Runtime::builder().warm_pool(config).build())
@@ -77,7 +77,7 @@ async fn the_next_session_with_the_same_configuration_gets_an_idle_process() {
     assert_eq!(answers(&second).await, idle);
     env.pid("3").await;
     close(second).await;
-    bounded("the end of all", env.runtime.shutdown()).await;
+    bounded("the end of all", env.runtime.shutdown(BOUND)).await;
     env.assert_all_dead();
 }
 
@@ -93,7 +93,7 @@ async fn a_session_with_another_configuration_gets_no_idle_process_and_the_oldes
     wait_until_dead(&env, idle).await;
     close(first).await;
     close(other).await;
-    bounded("the end of all", env.runtime.shutdown()).await;
+    bounded("the end of all", env.runtime.shutdown(BOUND)).await;
     env.assert_all_dead();
 }
 
@@ -110,7 +110,7 @@ async fn a_dead_idle_process_is_skipped() {
     assert!(["3", "4"].contains(&answers(&second).await.as_str()));
     close(first).await;
     close(second).await;
-    bounded("the end of all", env.runtime.shutdown()).await;
+    bounded("the end of all", env.runtime.shutdown(BOUND)).await;
 }
 
 #[tokio::test]

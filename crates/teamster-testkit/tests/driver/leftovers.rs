@@ -27,7 +27,7 @@ async fn leftovers_of_a_crash_are_removed_at_the_first_run_only() {
     let left = leftover(&ledger);
     for is_first in [true, false] {
         env.play(&agent(&env).then(success_end("hi"))).await.assert_success("hi");
-        env.runtime.shutdown().await;
+        env.runtime.wait_idle().await;
         assert_eq!(left.exists(), !is_first);
         assert!(env.runtime.ledger().survey().live.is_empty());
         leftover(&ledger);
@@ -44,6 +44,6 @@ async fn a_ledger_that_cannot_be_cleaned_does_not_affect_a_run() {
     let env = test_env(&ledger);
     assert_eq!(env.runtime.ledger().survey().problems.len(), 1);
     env.play(&agent(&env).then(success_end("hi"))).await.assert_success("hi");
-    env.runtime.shutdown().await;
+    env.runtime.wait_idle().await;
     assert!(ledger.is_dir());
 }

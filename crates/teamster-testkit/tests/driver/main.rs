@@ -38,6 +38,7 @@ mod server;
 mod session_faults;
 mod session_recovery;
 mod sessions;
+mod shutdown;
 mod slow_consumer;
 mod slow_disk;
 mod start_failures;

@@ -10,7 +10,8 @@ use teamster::{RunError, RunRequest, Runtime, Session};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
-    LONG, SHORT, TestEnv, agent as any_agent, bounded, is_alive, is_init, read_until, rest_after, rest_of, wait_until,
+    LONG, SHORT, TestEnv, agent as any_agent, bounded, is_alive, is_init, kill, read_until, rest_after, rest_of,
+    wait_until,
 };
 
 fn number(number: usize) -> NonZeroUsize {
@@ -243,7 +244,7 @@ async fn statistics_report_live_running_and_waiting_by_agent() {
     assert_eq!((claude.running_turns, claude.waiting_turns, claude.awaiting_answers), (1, 1, 0), "{stats:?}");
     drop((running, waiting));
     bounded("the end", idle.close()).await;
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     assert!(env.runtime.stats().agents.is_empty(), "{:?}", env.runtime.stats());
 }
 
@@ -309,12 +310,4 @@ async fn processes_that_outlive_a_process_closed_between_turns_are_in_the_next_r
     assert_eq!(left, [child]);
     kill(child);
     bounded("the end", session.close()).await;
-}
-
-fn kill(pid: u32) {
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
 }

@@ -116,7 +116,7 @@ async fn private_files_are_gone_after_a_drop() {
     let mut run = env.start(secretive(&env, &agent(&env).claude_text("Hello").hang()));
     let (_, directory) = speaking(&env, &mut run).await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     assert!(!directory.exists());
 }
 

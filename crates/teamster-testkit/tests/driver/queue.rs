@@ -116,7 +116,7 @@ async fn a_waiting_run_that_is_stopped_ends_at_once_and_starts_nothing() {
     release(&env, "last");
     rest_of(&mut first).await.assert_success("first");
     rest_of(&mut last).await.assert_success("last");
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("idleness", env.runtime.wait_idle()).await;
     assert_eq!(records(&env), ["first-started", "first-finished", "last-started", "last-finished"]);
 }
 
@@ -181,14 +181,14 @@ async fn no_limit_applies_while_a_run_waits() {
 }
 
 #[tokio::test]
-async fn a_shutdown_waits_for_waiting_runs() {
+async fn a_wait_until_idle_waits_for_waiting_runs() {
     let env = test_env(1);
     let (mut first, mut second) = (start_waiting_agent(&env, "first"), start_waiting_agent(&env, "second"));
     started(&env, "first").await;
-    assert!(tokio::time::timeout(SHORT, env.runtime.shutdown()).await.is_err());
+    assert!(tokio::time::timeout(SHORT, env.runtime.wait_idle()).await.is_err());
     release(&env, "first");
     release(&env, "second");
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("idleness", env.runtime.wait_idle()).await;
     assert_eq!(records(&env), ["first-started", "first-finished", "second-started", "second-finished"]);
     rest_of(&mut first).await.assert_success("first");
     rest_of(&mut second).await.assert_success("second");

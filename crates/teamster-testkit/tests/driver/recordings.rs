@@ -22,7 +22,7 @@ async fn record(env: &TestEnv, script: &Script) -> (CheckedStream, Vec<Entry>) {
 }
 
 async fn recorded(env: &TestEnv) -> Vec<Entry> {
-    bounded("the end of all", env.runtime.shutdown()).await;
+    bounded("the end of all", env.runtime.wait_idle()).await;
     read(&fs::read_to_string(env.path("recording")).unwrap()).unwrap()
 }
 

@@ -48,7 +48,7 @@ async fn a_run_that_is_dropped_between_attempts_ends_at_once() {
     let env = TestEnv::new();
     let (run, _) = waiting(&env, [overloaded(&env), good(&env, "Hello")]).await;
     drop(run);
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     assert_eq!(starts(&env), 1);
 }
 

@@ -159,7 +159,7 @@ async fn no_log_contains_a_secret_or_a_prompt() {
     tracing::info!(?run, control = ?run.control(), "running");
     run.control().abort();
     rest_after(events, &mut run).await.assert_aborted();
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert!(logged.contains("about to start") && logged.contains("API_KEY"), "{logged}");
     for hidden in SECRETS.iter().chain(&["the-prompt-itself", "the-system-prompt"]) {

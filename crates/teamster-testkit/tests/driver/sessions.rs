@@ -99,7 +99,7 @@ async fn dropping_a_session_aborts_all_its_turns_and_kills_the_tree() {
     drop(session);
     rest_after(events, &mut first).await.assert_aborted();
     rest_of(&mut second).await.assert_aborted();
-    bounded("the end of all", env.runtime.shutdown()).await;
+    bounded("the end of all", env.runtime.wait_idle()).await;
     env.assert_all_dead();
 }
 

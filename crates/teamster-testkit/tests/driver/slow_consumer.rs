@@ -149,7 +149,7 @@ async fn a_shutdown_does_not_wait_for_a_consumer_that_does_not_read() {
     let env = TestEnv::new();
     let script = agent(&env).claude_burst(1000).claude_result("all of it").read_to_end();
     let mut run = env.start(env.request(&script));
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     env.assert_all_dead();
     rest_of(&mut run).await.assert_success(&counted(1000));
 }

@@ -109,7 +109,7 @@ async fn a_run_that_is_aborted_while_it_waits_for_the_disk_leaves_nothing() {
     wait_until("it is at its files", || !files(&ledger).is_empty()).await;
     waiting.control().abort();
     rest_of(&mut waiting).await.assert_aborted();
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
     disk.respond();
     wait_until("its files are gone", || !ledger.exists()).await;
     assert!(env.pids().is_empty());

@@ -215,7 +215,7 @@ async fn aborting_after_the_end_has_no_effect() {
     run.control().abort();
     run.control().interrupt();
     assert!(run.next().await.is_none());
-    bounded("shutdown", env.runtime.shutdown()).await;
+    bounded("shutdown", env.runtime.wait_idle()).await;
 }
 
 #[tokio::test]

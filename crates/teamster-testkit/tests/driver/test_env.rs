@@ -229,6 +229,14 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()
 }
 
+pub(crate) fn kill(pid: u32) {
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+}
+
 /// Returns whether the process is alive. A zombie is not: orphans are reaped by process 1, if at
 /// all.
 pub(crate) fn is_alive(pid: u32) -> bool {

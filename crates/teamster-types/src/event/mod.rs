@@ -7,6 +7,7 @@
 mod answer;
 mod codes;
 mod constructors;
+mod failure;
 mod permission;
 mod read;
 mod result;
@@ -23,6 +24,7 @@ pub use codes::{
     AnsweredBy, ErrorCode, PermissionDecision, PermissionOptionKind, PlanStatus, RateLimitStatus, StopReason, ToolKind,
     UsageScope, WarningCode,
 };
+pub use failure::RunFailure;
 pub use permission::{PermissionAnswered, PermissionOption, PermissionRequest};
 pub use result::{ContextUse, LeftProcess, PermissionDenial, RunResult, Usage};
 pub use tool::{ToolOutput, ToolResult, ToolUse};

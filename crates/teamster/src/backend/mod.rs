@@ -2,7 +2,7 @@
 //!
 //! A gateway creates one [`Backend`] for each agent that it offers, [validates](Backend::validate) it at startup, and
 //! [executes](Backend::execute) a query for each message. The session id of one answer resumes the conversation in the next
-//! query.
+//! query. At its end it shuts down the [runtime](Backend::runtime), which ends the queries that run.
 //!
 //! By default the agent interprets prompts: `/commands`, and on some agents `@paths`, which can read files of the project. If
 //! strangers write the prompts, set `prompt_mode` of the request to [`Literal`](teamster_types::request::PromptMode::Literal).
@@ -118,6 +118,11 @@ impl Backend {
     /// Returns the agent's name.
     pub fn name(&self) -> &str {
         &self.agent
+    }
+
+    /// Returns the runtime that runs the queries. Its [shutdown](Runtime::shutdown) ends them.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
     }
 
     /// Returns what was ignored of the configuration, and why.

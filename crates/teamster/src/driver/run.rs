@@ -14,6 +14,7 @@ use super::event_sink::EventSink;
 use super::host::Host;
 use super::log;
 use super::starting::wait_in_queue;
+use crate::live::LiveRun;
 use crate::permits::Ticket;
 use crate::recording::redact::Redactor;
 use crate::turns::handle::RunHandle;
@@ -29,11 +30,12 @@ pub(crate) struct RunJob {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
+    pub(crate) live: LiveRun,
 }
 
 /// Drives a run to its `done`. The run takes over the events that the consumer has not taken by then.
 pub(crate) async fn drive(mut ticket: Ticket, job: RunJob, run: RunHandle) {
-    let RunJob { plan, retry, warnings, host, redactor, limits, budget } = job;
+    let RunJob { plan, retry, warnings, host, redactor, limits, budget, live } = job;
     let mut sink = EventSink::new(&run, &limits, &host, budget);
     sink.set_redactor(redactor);
     let admitted = wait_in_queue(&mut ticket, &mut sink, &run).await;
@@ -48,5 +50,6 @@ pub(crate) async fn drive(mut ticket: Ticket, job: RunJob, run: RunHandle) {
         Ended::by(Cause::Aborted)
     };
     sink.check_recording().await;
+    live.note_left(&ended.left);
     sink.end(&ended);
 }

@@ -149,13 +149,9 @@ impl WarmPool {
         tasks.spawn(pooled.run(order));
     }
 
-    /// Closes all processes, and rejects new ones until [`reopen`](Self::reopen).
+    /// Closes all processes, and rejects new ones.
     pub(crate) fn close(&self) {
         *self.state() = State { entries: VecDeque::new(), closed: true };
-    }
-
-    pub(crate) fn reopen(&self) {
-        self.state().closed = false;
     }
 
     /// Sets the memory of a process. Closes the oldest processes while all of them use too much.

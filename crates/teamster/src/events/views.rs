@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use teamster_types::event::{Delta, Event, RunResult};
+use teamster_types::event::{Delta, Event, RunFailure, RunResult};
 
 /// Views of a stream of events.
 ///
@@ -16,7 +16,7 @@ use teamster_types::event::{Delta, Event, RunResult};
 ///
 /// let run = Runtime::new().run("claude", RunRequest::new("Say hello"))?;
 /// let important = run.whole_messages().only(|event| matches!(event, Event::Text(_) | Event::Done(_)));
-/// let result = important.into_result().await;
+/// let result = important.into_result().await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -32,14 +32,18 @@ pub trait EventStream: Stream<Item = Event> + Unpin + Sized {
         Only { events: self, predicate }
     }
 
-    /// Reads to [`Event::Done`] and returns the result; `None` if the stream ends without it.
-    fn into_result(mut self) -> impl Future<Output = Option<RunResult>> {
+    /// Reads to [`Event::Done`] and returns the result of a run that succeeded.
+    ///
+    /// # Errors
+    /// The run failed or was stopped. The error contains the result. Or the stream ended without [`Event::Done`]; then the
+    /// code is [`INVALID_REQUEST`](teamster_types::event::ErrorCode::InvalidRequest).
+    fn into_result(mut self) -> impl Future<Output = Result<RunResult, RunFailure>> {
         std::future::poll_fn(move |context| {
             loop {
                 match ready!(Pin::new(&mut self).poll_next(context)) {
-                    Some(Event::Done(done)) => return Poll::Ready(Some(done.result)),
+                    Some(Event::Done(done)) => return Poll::Ready(done.result.into_result()),
                     Some(_) => {}
-                    None => return Poll::Ready(None),
+                    None => return Poll::Ready(Err(RunFailure::without_done())),
                 }
             }
         })

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Runtime;
 use crate::driver::warm_pool::{WarmPool, WarmPoolConfig};
+use crate::live::LiveRuns;
 use crate::permits::Permits;
 use crate::registry::Registry;
 use crate::setup::environment::Environment;
@@ -155,11 +156,17 @@ impl RuntimeBuilder {
     /// Creates the runtime. Nothing is started, and no file is read.
     #[must_use]
     pub fn build(self) -> Runtime {
+        // A closed tracker still accepts tasks. It is closed so that a wait ends whenever no task is left.
+        let (drivers, warm_processes) = (TaskTracker::new(), TaskTracker::new());
+        drivers.close();
+        warm_processes.close();
         Runtime {
             registry: self.registry,
             environment: self.environment.unwrap_or_else(|| std::env::vars_os().collect()),
             supervisor: self.supervisor.map(Arc::new).unwrap_or_default(),
-            drivers: TaskTracker::new(),
+            drivers,
+            warm_processes,
+            live: LiveRuns::default(),
             permits: self.permits,
             idle_timeout: self.idle_timeout,
             ledger: Arc::new(self.ledger.unwrap_or_else(Ledger::of_user)),

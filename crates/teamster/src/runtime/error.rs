@@ -6,6 +6,7 @@ use teamster_process::SpawnError;
 use teamster_process::limitations::{Limitation, join};
 use teamster_types::request::RequestError;
 
+use crate::live::ShutDown;
 use crate::registry::UnknownAgent;
 use crate::tokio_check::TokioError;
 
@@ -42,6 +43,9 @@ pub enum RunError {
         /// The maximum number of waiting turns.
         limit: usize,
     },
+    /// The runtime is [shut down](crate::Runtime::shutdown), and starts nothing more.
+    #[error("the runtime is shut down, and starts no more runs")]
+    ShutDown,
     /// The system does not let Teamster find and kill every process of a run, and the runtime
     /// [requires](crate::RuntimeBuilder::require_process_control) that.
     #[error("not every process of a run could be found and killed: {}", join(limitations))]
@@ -59,4 +63,10 @@ pub enum RunError {
         /// The agent.
         agent: String,
     },
+}
+
+impl From<ShutDown> for RunError {
+    fn from(_: ShutDown) -> Self {
+        Self::ShutDown
+    }
 }

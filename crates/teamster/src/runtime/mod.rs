@@ -4,6 +4,7 @@ mod builder;
 mod error;
 mod inputs;
 mod planning;
+mod shutdown;
 mod warm_up;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use crate::driver::session::{self, MAX_AGENT_TURNS, SessionJob};
 use crate::driver::session_queue::SessionQueue;
 use crate::driver::warm_pool::WarmPool;
 use crate::events::stamped::RunIdentity;
+use crate::live::LiveRuns;
 use crate::permits::{Permits, QueueFull, RuntimeStats};
 use crate::recording::Recording;
 use crate::registry::Registry;
@@ -54,12 +56,13 @@ use crate::turns::list::Turns;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
 /// use teamster::{RunRequest, Runtime};
 ///
 /// let runtime = Runtime::new();
 /// let result = runtime.run("claude", RunRequest::new("Say hello"))?.result().await?;
 /// println!("{}", result.final_text.escaped());
-/// runtime.shutdown().await;
+/// runtime.shutdown(Duration::from_secs(5)).await;
 /// # Ok(())
 /// # }
 /// ```
@@ -68,6 +71,9 @@ pub struct Runtime {
     environment: Environment,
     supervisor: Arc<Supervisor>,
     drivers: TaskTracker,
+    /// The idle processes of the warm pool.
+    warm_processes: TaskTracker,
+    live: LiveRuns,
     permits: Permits,
     idle_timeout: Option<Duration>,
     ledger: Arc<Ledger>,
@@ -119,10 +125,11 @@ impl Runtime {
     /// the run's stream reports the error.
     ///
     /// # Errors
-    /// The agent is unknown, the request is invalid, or the Tokio runtime cannot drive an agent
-    /// ([`TokioError`](crate::TokioError)).
+    /// The agent is unknown, the request is invalid, the Tokio runtime cannot drive an agent
+    /// ([`TokioError`](crate::TokioError)), or this runtime is [shut down](Self::shutdown).
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
         tokio_check::check()?;
+        self.live.check()?;
         let agent = self.registry.get(agent)?;
         request.validate()?;
         let identity = RunIdentity::new(&request.labels);
@@ -132,6 +139,7 @@ impl Runtime {
         read_attachments(&mut request.attachments, &host.cwd)?;
         let plan = plan_run(&*agent, &request)?;
         let redactor = Arc::new(host.redactor(&plan.launch, &request));
+        let live = self.live.add(agent.name(), &identity, request.limits.grace, None)?;
         let ticket = self.permits.enqueue(request.queue_key.as_deref(), agent.name(), true);
         let span = tracing::info_span!(
             "run",
@@ -146,8 +154,9 @@ impl Runtime {
         self.sweep_once();
         let (limits, budget) = (request.limits.clone(), Budget::of(&request));
         let retry = (request.retries.max > 0).then(|| Retry { agent, request, permits: self.permits.clone() });
-        let job = RunJob { plan, retry, warnings, host, redactor, limits, budget };
-        Ok(Run::start(&self.drivers, identity, |handle| run::drive(ticket, job, handle).instrument(span)))
+        let job = RunJob { plan, retry, warnings, host, redactor, limits, budget, live };
+        let stop = self.live.stop_tokens().child();
+        Ok(Run::start(&self.drivers, stop, identity, |handle| run::drive(ticket, job, handle).instrument(span)))
     }
 
     /// Replaces the paths of a request's attachments with the contents of the files, on a thread that may wait for the disk.
@@ -164,10 +173,12 @@ impl Runtime {
     /// If the agent has a live interface, its process is started at once, so that the first turn does not wait for it.
     ///
     /// # Errors
-    /// The agent is unknown, the request is invalid, or the Tokio runtime cannot drive an agent
-    /// ([`TokioError`](crate::TokioError)). A request with a prompt is invalid: prompts are sent turn by turn.
+    /// The agent is unknown, the request is invalid, the Tokio runtime cannot drive an agent
+    /// ([`TokioError`](crate::TokioError)), or this runtime is [shut down](Self::shutdown). A request with a prompt is invalid:
+    /// prompts are sent turn by turn.
     pub fn open(&self, agent: &str, options: impl Into<SessionOptions>) -> Result<Session, RunError> {
         tokio_check::check()?;
+        self.live.check()?;
         let SessionOptions { mut request, handler } = options.into();
         let agent = self.registry.get(agent)?;
         request.validate_session()?;
@@ -185,7 +196,8 @@ impl Runtime {
         let (orders, received_orders) = mpsc::channel(MAX_ORDERS);
         let (agent_turns, received_agent_turns) = mpsc::channel(MAX_AGENT_TURNS);
         let (session_id, id) = watch::channel(None);
-        let (abort, ended, turns) = (CancellationToken::new(), CancellationToken::new(), Turns::default());
+        let (stop, ended, turns) = (self.live.stop_tokens().child(), CancellationToken::new(), Turns::default());
+        let live = self.live.add(agent.name(), &identity, request.limits.grace, Some(turns.clone()))?;
         let span = tracing::info_span!(
             "session",
             run_id = &*identity.run_id,
@@ -200,12 +212,13 @@ impl Runtime {
             process_per_turn,
             warnings,
             session_id,
-            aborted: abort.clone(),
+            stop: stop.clone(),
+            live,
             agent_turns: request.background_tasks.then_some(agent_turns),
             queue: SessionQueue::new(received_orders, handler, rules.clone(), request, turns.clone()),
             turns: turns.clone(),
             warm_pool: self.warm_pool.clone(),
-            tasks: self.drivers.clone(),
+            warm_processes: self.warm_processes.clone(),
             idle_timeout: self.idle_timeout,
             identity: identity.clone(),
         };
@@ -219,7 +232,7 @@ impl Runtime {
         let agent_turns = Mutex::new(received_agent_turns);
         let closing = AtomicBool::new(false);
         let rules = SessionRules::new(rules);
-        Ok(Session { orders, turn_permits, id, abort, ended, closing, turns, identity, agent_turns, cwd, rules })
+        Ok(Session { orders, turn_permits, id, stop, ended, closing, turns, identity, agent_turns, cwd, rules })
     }
 
     /// Returns the host's part of a run or session, and the warnings about the request. Makes paths of the request absolute.
@@ -283,22 +296,6 @@ impl Runtime {
             tracing::warn!("remaining processes of crashed hosts were not removed yet: {}", threads::explain(&error));
             // The next run tries again.
             self.swept.store(false, Ordering::Relaxed);
-        }
-    }
-
-    /// Waits until every run of this runtime has ended and all its resources are released, including runs in the queue.
-    ///
-    /// Dropping a [`Run`] terminates its process tree. Before the Tokio runtime ends, wait for this call, so that trees can
-    /// exit within the grace period. Otherwise they are killed.
-    pub async fn shutdown(&self) {
-        if let Some(pool) = &self.warm_pool {
-            pool.close();
-        }
-        self.drivers.close();
-        self.drivers.wait().await;
-        self.drivers.reopen();
-        if let Some(pool) = &self.warm_pool {
-            pool.reopen();
         }
     }
 }

@@ -25,9 +25,10 @@ impl Runtime {
     ///
     /// # Errors
     /// The supervisor process does not start ([`RunError::Supervisor`]), or the Tokio runtime cannot drive an agent
-    /// ([`RunError::Tokio`]).
+    /// ([`RunError::Tokio`]), or this runtime is shut down ([`RunError::ShutDown`]).
     pub async fn warm_up(&self) -> Result<(), RunError> {
         tokio_check::check()?;
+        self.live.check()?;
         self.sweep_once();
         // A keeper answers only if its supervisor does. It exits when it is dropped.
         Keeper::request(&self.supervisor).await.map(drop).map_err(RunError::Supervisor)

@@ -20,6 +20,9 @@ pub enum SendError {
     /// The session has ended.
     #[error("the session has ended; open another one")]
     Ended,
+    /// The runtime is [shut down](crate::Runtime::shutdown), and its sessions with it.
+    #[error("the runtime is shut down, and its sessions accept no more turns")]
+    ShutDown,
 }
 
 /// The reason why an answer was rejected.

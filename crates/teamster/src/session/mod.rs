@@ -26,6 +26,7 @@ use crate::events::stamped::RunIdentity;
 use crate::run::Run;
 use crate::runtime::{read_attachments, read_attachments_on_thread};
 use crate::turns::list::{TurnOrder, Turns};
+use crate::turns::stop::StopTokens;
 
 /// A conversation with an agent, turn by turn ([`Runtime::open`](crate::Runtime::open)).
 ///
@@ -34,17 +35,25 @@ use crate::turns::list::{TurnOrder, Turns};
 /// sent.
 ///
 /// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use teamster::{RunRequest, Runtime};
+/// use teamster::request::Answer;
+/// use teamster::{RunRequest, Runtime, SessionOptions};
 ///
-/// let session = Runtime::new().open("claude", RunRequest::session())?;
-/// for prompt in ["What does this project do?", "Which part is the oldest?"] {
-///     let result = session.send(prompt)?.result().await?;
-///     println!("{}", result.final_text.escaped());
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     // By default the agent asks before it changes something. It waits for the answer, at most 5 minutes.
+///     let options = SessionOptions::new(RunRequest::session())
+///         .with_handler(|_request| async { Answer::Deny { message: Some("Read only, please.".to_owned()) } });
+///
+///     let runtime = Runtime::new();
+///     let session = runtime.open("claude", options)?;
+///     for prompt in ["What does this project do?", "Which part is the oldest?"] {
+///         // A failed turn is an error. `send` alone returns the stream of the turn's events.
+///         let result = session.send(prompt)?.result().await?;
+///         println!("{}", result.final_text.escaped());
+///     }
+///     session.close().await;
+///     Ok(())
 /// }
-/// session.close().await;
-/// # Ok(())
-/// # }
 /// ```
 #[derive(Debug)]
 pub struct Session {
@@ -52,7 +61,7 @@ pub struct Session {
     /// Permits for waiting turns.
     pub(crate) turn_permits: Arc<Semaphore>,
     pub(crate) id: watch::Receiver<Option<SessionId>>,
-    pub(crate) abort: CancellationToken,
+    pub(crate) stop: StopTokens,
     /// Cancelled when the driver has ended.
     pub(crate) ended: CancellationToken,
     /// Whether the session rejects new turns.
@@ -77,7 +86,7 @@ impl Session {
     /// conversation in another process.
     ///
     /// # Errors
-    /// The prompt or an attachment is invalid, too many turns wait, or the session has ended.
+    /// The prompt or an attachment is invalid, too many turns wait, the session has ended, or its runtime is shut down.
     pub fn send(&self, prompt: impl Into<Prompt>) -> Result<Run, SendError> {
         let (run, turn) = self.turn(prompt.into())?;
         self.turns.push(&turn);
@@ -92,7 +101,7 @@ impl Session {
     /// the prompt by its id until the agent has it, and again when it has become a turn.
     ///
     /// # Errors
-    /// The prompt or an attachment is invalid, too many turns wait, or the session has ended.
+    /// The prompt or an attachment is invalid, too many turns wait, the session has ended, or its runtime is shut down.
     pub async fn send_now(&self, prompt: impl Into<Prompt>) -> Result<Sent, SendError> {
         let (run, turn) = self.turn_reading_on_thread(prompt.into()).await?;
         let (reply, received) = oneshot::channel();
@@ -187,7 +196,7 @@ impl Session {
     /// Aborts the running turn and the waiting ones, kills the process tree, and waits until no process of it is left.
     pub async fn abort(&self) {
         self.closing.store(true, Ordering::Relaxed);
-        self.abort.cancel();
+        self.stop.abort.cancel();
         self.ended.cancelled().await;
     }
 
@@ -208,17 +217,20 @@ impl Session {
     fn turn(&self, mut prompt: Prompt) -> Result<(Run, TurnOrder), SendError> {
         let permit = self.permit_for(&prompt)?;
         read_attachments(&mut prompt.attachments, &self.cwd)?;
-        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
+        Ok(Run::waiting(&self.stop, self.identity.clone(), prompt, permit))
     }
 
     async fn turn_reading_on_thread(&self, mut prompt: Prompt) -> Result<(Run, TurnOrder), SendError> {
         let permit = self.permit_for(&prompt)?;
         self.read_attachments(&mut prompt).await?;
-        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
+        Ok(Run::waiting(&self.stop, self.identity.clone(), prompt, permit))
     }
 
     /// Returns a permit for a turn with this prompt. No file is read without a permit.
     fn permit_for(&self, prompt: &Prompt) -> Result<OwnedSemaphorePermit, SendError> {
+        if self.stop.interrupt.is_cancelled() {
+            return Err(SendError::ShutDown);
+        }
         if self.closing.load(Ordering::Relaxed) {
             return Err(SendError::Ended);
         }
@@ -229,6 +241,7 @@ impl Session {
     fn order(&self, order: Order) -> Result<(), SendError> {
         self.orders.try_send(order).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => SendError::Busy,
+            mpsc::error::TrySendError::Closed(_) if self.stop.interrupt.is_cancelled() => SendError::ShutDown,
             mpsc::error::TrySendError::Closed(_) => SendError::Ended,
         })
     }
@@ -236,6 +249,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.abort.cancel();
+        self.stop.abort.cancel();
     }
 }

@@ -1,8 +1,7 @@
 //! The caller's control of a run.
 
-use tokio_util::sync::CancellationToken;
-
 use super::handle::RunHandle;
+use super::stop::StopTokens;
 use super::waiting::Waiting;
 use crate::events::queue::EventSender;
 
@@ -19,42 +18,42 @@ use crate::events::queue::EventSender;
 ///     tokio::time::sleep(Duration::from_secs(60)).await;
 ///     control.interrupt();
 /// });
-/// assert!(run.result().await?.aborted);
+/// let stopped = run.result().await.unwrap_err();
+/// assert!(stopped.result.aborted);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Control {
-    interrupt: CancellationToken,
-    abort: CancellationToken,
+    stop: StopTokens,
     /// The content of a waiting turn of a session.
     waiting: Option<Waiting>,
 }
 
 impl Control {
-    pub(crate) fn new(abort: CancellationToken) -> Self {
-        Self { interrupt: CancellationToken::new(), abort, waiting: None }
+    pub(crate) fn new(stop: StopTokens) -> Self {
+        Self { stop, waiting: None }
     }
 
     /// Returns the driver's side of the run that this controls.
     pub(crate) fn handle(&self, events: EventSender) -> RunHandle {
-        RunHandle { events, interrupted: self.interrupt.clone(), aborted: self.abort.clone() }
+        RunHandle { events, stop: self.stop.clone() }
     }
 
     /// Asks the agent to stop. If it does not stop within the grace period, it is killed. A waiting turn ends at once.
     pub fn interrupt(&self) {
-        self.interrupt.cancel();
+        self.stop.interrupt.cancel();
         self.cancel();
     }
 
     /// Terminates the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
     pub fn abort(&self) {
-        self.abort.cancel();
+        self.stop.abort.cancel();
         self.cancel();
     }
 
     /// Cancels a waiting turn.
-    fn cancel(&self) {
+    pub(super) fn cancel(&self) {
         if let Some(waiting) = &self.waiting {
             waiting.cancel();
         }

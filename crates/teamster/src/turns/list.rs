@@ -116,6 +116,13 @@ impl Turns {
         self.list().running.is_some()
     }
 
+    /// Cancels the waiting turns. Returns their number.
+    pub(crate) fn cancel_waiting(&self) -> usize {
+        let waiting = std::mem::take(&mut self.list().waiting);
+        // Without the lock: dropping a turn can wake other tasks.
+        waiting.iter().filter(|entry| entry.is_waiting()).map(|entry| entry.control.cancel()).count()
+    }
+
     /// Interrupts the running turn, or the next one if none runs. Returns false if there is none.
     pub(crate) fn interrupt(&self) -> bool {
         self.interrupt_if(|_| true)

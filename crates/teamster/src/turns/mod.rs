@@ -3,4 +3,5 @@
 pub(crate) mod control;
 pub(crate) mod handle;
 pub(crate) mod list;
+pub(crate) mod stop;
 pub(crate) mod waiting;

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use teamster::event::{Event, PermissionRequest, RequestId, SessionId};
@@ -237,7 +238,7 @@ impl Backend for LocalSession {
         }
         drop(session);
         journal.close().await;
-        plan.runtime.shutdown().await;
+        plan.runtime.shutdown(Duration::ZERO).await;
         exit::SUCCESS
     }
 }

@@ -57,9 +57,9 @@ impl Acp {
                 json!({"sessionId": self.session, "modes": modes, "models": model_list})
             }
             "session/load" => {
-                // The id may start with a space.
+                // The updates have the id that the client has sent, also one that starts with a space.
                 if let Some(old) = at(params, "/sessionId").as_str() {
-                    old.trim().clone_into(&mut self.session);
+                    old.clone_into(&mut self.session);
                 }
                 json!({})
             }

@@ -28,9 +28,11 @@ use super::process_order::ProcessOrder;
 use super::session_queue::{NextOrder, SessionQueue, StartedTurn};
 use super::warm_pool::WarmPool;
 use crate::events::stamped::RunIdentity;
+use crate::live::LiveRun;
 use crate::permits::{Permits, ProcessPermit, Reclaimable, Ticket};
 use crate::run::Run;
 use crate::turns::list::Turns;
+use crate::turns::stop::StopTokens;
 
 /// The maximum number of turns that the agent started by itself and that the caller has not taken.
 pub(crate) const MAX_AGENT_TURNS: usize = 16;
@@ -48,13 +50,15 @@ pub(crate) struct SessionJob {
     pub(crate) warnings: Vec<Warning>,
     /// Where the conversation's id is reported.
     pub(crate) session_id: watch::Sender<Option<SessionId>>,
-    pub(crate) aborted: CancellationToken,
+    pub(crate) stop: StopTokens,
+    pub(crate) live: LiveRun,
     /// Where turns are reported that the agent starts by itself. `None` if it may start none.
     pub(crate) agent_turns: Option<mpsc::Sender<Run>>,
     /// The turns as the caller sees them.
     pub(crate) turns: Turns,
     pub(crate) warm_pool: Option<Arc<WarmPool>>,
-    pub(crate) tasks: TaskTracker,
+    /// The tasks of the warm pool's processes.
+    pub(crate) warm_processes: TaskTracker,
     /// How long a process waits for a turn before it is closed.
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) identity: RunIdentity,
@@ -72,6 +76,7 @@ pub(crate) async fn drive(job: SessionJob) {
     };
     session.drive().await;
     session.close_process().await;
+    session.job.live.note_left(&session.left);
 }
 
 /// Drives a session.
@@ -101,12 +106,12 @@ enum Next {
 
 impl SessionDriver {
     async fn drive(&mut self) {
-        let aborted = self.job.aborted.clone();
+        let stop = self.job.stop.clone();
         self.start_early().await;
         loop {
             let next = tokio::select! {
                 biased;
-                () = aborted.cancelled() => return,
+                () = stop.cancelled() => return,
                 next = self.next() => next,
             };
             match next {
@@ -120,7 +125,7 @@ impl SessionDriver {
                     let mut ticket = self.job.permits.enqueue_always(key, self.job.agent.name(), false);
                     tokio::select! {
                         biased;
-                        () = aborted.cancelled() => return,
+                        () = stop.cancelled() => return,
                         () = ticket.granted() => {}
                     }
                     self.job.queue.ticket = ticket;
@@ -214,8 +219,13 @@ impl SessionDriver {
     /// Takes a process from the warm pool. Returns `None` if there is none.
     async fn claim_warm_process(&mut self) -> Option<IdleProcess> {
         let pool = self.job.warm_pool.as_ref().filter(|_| !self.job.process_per_turn)?;
-        let aborted = self.job.aborted.clone();
-        let claimed = aborted.run_until_cancelled(pool.claim(&self.process_order())).await??;
+        let stop = self.job.stop.clone();
+        let order = self.process_order();
+        let claimed = tokio::select! {
+            biased;
+            () = stop.cancelled() => return None,
+            claimed = pool.claim(&order) => claimed?,
+        };
         self.permit = Some(claimed.permit);
         Some(claimed.process)
     }
@@ -229,9 +239,8 @@ impl SessionDriver {
             Some(process)
         } else {
             let Some(permit) = self.job.permits.try_acquire_process(self.job.agent.name()) else { return };
-            let cancel = self.job.aborted.clone();
             // If the start fails, the first turn tries again and reports the failure.
-            let process = Box::pin(self.process_order().start(&cancel)).await.ok().flatten();
+            let process = self.start_until_stopped().await;
             self.permit = process.is_some().then_some(permit);
             process
         };
@@ -239,8 +248,23 @@ impl SessionDriver {
         self.state.started(process);
         if let Some(pool) = &self.job.warm_pool {
             // For the next session with the same request.
-            pool.refill(self.process_order(), &self.job.tasks);
+            pool.refill(self.process_order(), &self.job.warm_processes);
         }
+    }
+
+    /// Starts a process. A stop of the session cancels the start, which kills what it has started.
+    async fn start_until_stopped(&mut self) -> Option<IdleProcess> {
+        let (order, cancel) = (self.process_order(), CancellationToken::new());
+        let mut start = Box::pin(order.start(&cancel));
+        let started = tokio::select! {
+            biased;
+            started = &mut start => started,
+            () = self.job.stop.cancelled() => {
+                cancel.cancel();
+                start.await
+            }
+        };
+        started.ok().flatten()
     }
 
     /// Closes the idle process, and releases its permit.
@@ -251,7 +275,7 @@ impl SessionDriver {
 
     async fn close(&mut self, process: Option<IdleProcess>) {
         if let Some(mut process) = process {
-            if self.job.aborted.is_cancelled() {
+            if self.job.stop.abort.is_cancelled() {
                 process.kill_orphans();
             }
             self.left.append(&mut process.close(&self.job.queue.request.limits).await);

@@ -165,7 +165,7 @@ impl SessionDriver {
     pub(super) async fn agent_turn(&mut self) {
         self.agent_turn_count += 1;
         let id = format!("own-{}", self.agent_turn_count);
-        let (run, handle) = Run::of_session(&self.job.aborted, self.job.identity.clone(), Some(id.clone()));
+        let (run, handle) = Run::of_session(&self.job.stop, self.job.identity.clone(), Some(id.clone()));
         let running = self.job.turns.start_agent_turn(&id, run.control());
         let not_taken = match &self.job.agent_turns {
             Some(turns) => turns.try_send(run).err().map(TrySendError::into_inner),
@@ -173,7 +173,7 @@ impl SessionDriver {
         };
         // A turn that the caller does not read is stopped: it costs money, and the agent may start another one after it.
         if not_taken.is_some() {
-            handle.interrupted.cancel();
+            handle.stop.interrupt.cancel();
             let text =
                 format!("a turn that the agent started by itself was stopped: {MAX_AGENT_TURNS} are not taken yet");
             self.job.warnings.push(Warning::new(WarningCode::Notice, text));
@@ -311,6 +311,7 @@ impl SessionDriver {
         if let Some(id) = sink.transcript.session_id().cloned() {
             self.job.session_id.send_if_modified(|known| known.replace(id.clone()) != Some(id));
         }
+        self.job.live.note_left(&ended.left);
         sink.check_recording().await;
         // A caller that reads the end of the stream must not find the turn running.
         drop(running);

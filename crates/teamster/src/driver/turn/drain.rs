@@ -21,7 +21,7 @@ impl TurnDriver<'_> {
             tokio::select! {
                 filled = output.fill(true) => output.deliver(filled, self),
                 () = sleep_until(until) => break,
-                () = run.aborted.cancelled() => break,
+                () = run.stop.abort.cancelled() => break,
             }
         }
         output.read_pending_lines(self);
@@ -41,7 +41,7 @@ impl TurnDriver<'_> {
             let event = tokio::select! {
                 event = remaining_event(&mut self.link.server) => event,
                 () = sleep_until(until) => break,
-                () = run.aborted.cancelled() => return,
+                () = run.stop.abort.cancelled() => return,
             };
             let Some(event) = event else { return };
             output.deliver_event(&event, self);

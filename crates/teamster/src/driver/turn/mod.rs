@@ -214,7 +214,7 @@ impl<'a> TurnDriver<'a> {
         let (mut was_listening, mut was_reading, mut interrupted) = (true, true, false);
         // These are polled with each line, so they register their wakers only once.
         let mut exited = pin!(self.tree.exited());
-        let (mut interrupt, mut abort) = (pin!(run.interrupted.cancelled()), pin!(run.aborted.cancelled()));
+        let (mut interrupt, mut abort) = (pin!(run.stop.interrupt.cancelled()), pin!(run.stop.abort.cancelled()));
         // Lines that were read with the end of the turn before.
         output.deliver_lines(self);
         loop {
