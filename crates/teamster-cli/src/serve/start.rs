@@ -153,7 +153,7 @@ pub(super) async fn serve(mut plan: ServePlan) -> u8 {
     // Turns that run and sessions that are open have had their time.
     let report = runtime.shutdown(Duration::ZERO).await;
     for run in &report.unfinished {
-        tracing::warn!(agent = run.agent, run_id = run.run_id, "the agent could not be stopped");
+        tracing::warn!(agent = %run.agent, run_id = %run.run_id, "the agent could not be stopped");
     }
     store.close().await;
     code
