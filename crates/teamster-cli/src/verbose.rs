@@ -268,6 +268,6 @@ mod tests {
     #[test]
     fn a_disabled_limit_has_no_duration() {
         let text = limits(&Limits::default());
-        assert_eq!(text.as_str(), "limits: startup 2m 00s · silence 5m 00s · a tool's silence 30m 00s · deadline none");
+        assert_eq!(text.as_str(), "limits: startup 5m 00s · silence 5m 00s · a tool's silence 30m 00s · deadline none");
     }
 }

@@ -11,7 +11,7 @@ use teamster_store::conformance::{Subject, stateful};
 use subjects::{InMemory, Sqlite, block_on};
 
 /// The cases of a normal test run.
-const CASES: u32 = 48;
+const CASES: u32 = 100;
 
 fn compare(subject: &dyn Subject) {
     let is_set = std::env::var_os("PROPTEST_CASES").is_some();

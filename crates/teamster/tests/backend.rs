@@ -5,18 +5,22 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use teamster::backend::{Backend, BackendConfig, BackendError, QueryResult, QueryUpdate};
+use teamster::backend::{Backend, BackendConfig, BackendError, QueryResult, QueryUpdate, variables};
 use teamster::{Registry, RunError, RunRequest};
 
 /// Reads the first line of a session and the prompt.
 const LISTEN: &str = "read -r opening; read -r prompt;";
 
 fn backend(script: &str) -> Backend {
+    backend_of("claude", script)
+}
+
+fn backend_of(agent: &str, script: &str) -> Backend {
     let mut template = RunRequest::default();
     template.cli_path = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-cli.sh").into());
     template.env.insert("FAKE_CLI".to_owned(), script.to_owned());
     template.limits.startup = Duration::from_secs(20);
-    Backend::create("claude", BackendConfig::new(template)).unwrap()
+    Backend::create(agent, BackendConfig::new(template)).unwrap()
 }
 
 async fn ask(script: &str) -> (QueryResult, String) {
@@ -46,6 +50,16 @@ async fn an_error_quotes_the_last_500_characters_of_stderr() {
     assert!(answer.is_error);
     assert_eq!(answer.response_text.chars().count(), 500);
     assert!(answer.response_text.ends_with("the reason"));
+}
+
+#[tokio::test]
+async fn property_8_a_failed_start_of_each_agent_is_an_error_with_at_most_500_characters() {
+    let script = "head -c 2000 /dev/zero | tr '\\0' 'x' >&2; echo 'the reason' >&2; exit 3";
+    for agent in ["claude", "codex", "gemini", "opencode"] {
+        let answer = backend_of(agent, script).execute("hi", None, None, async |_| {}).await.unwrap();
+        assert!(answer.is_error && answer.response_text.contains("the reason"), "{agent}: {answer:?}");
+        assert!(answer.response_text.chars().count() <= 600, "{agent}: {answer:?}");
+    }
 }
 
 #[tokio::test]
@@ -152,6 +166,20 @@ proptest! {
             }
             Err(other) => prop_assert!(false, "{}", other),
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn property_7_the_agent_of_the_environment_is_created_and_without_one_it_is_claude(
+        name in proptest::option::of("(?i:claude|codex|gemini|opencode)"),
+    ) {
+        let config = BackendConfig::from_variables(|variable| {
+            name.as_deref().filter(|_| variable == variables::AGENT).map(Into::into)
+        });
+        let agent = config.agent.clone();
+        let backend = Backend::create(&agent, config).unwrap();
+        prop_assert_eq!(backend.name(), name.as_deref().unwrap_or("claude").to_lowercase());
     }
 }
 

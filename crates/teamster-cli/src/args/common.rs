@@ -192,7 +192,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "DURATION", help_heading = LIMITS, value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Stop a run without output after its start [default: 2m]
+    /// Stop a run without output after its start [default: 5m]
     #[arg(long, value_name = "DURATION", help_heading = LIMITS, value_parser = values::duration)]
     #[arg(hide_short_help = true)]
     pub(crate) startup_timeout: Option<Duration>,

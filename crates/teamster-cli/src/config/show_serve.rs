@@ -76,6 +76,7 @@ pub(super) fn document(values: &ServeValues) -> Map<String, Value> {
     let entry = |(key, (value, source)): (&String, &(Value, Source))| {
         let origin = match source {
             Source::BuiltIn => json!({ "source": "built-in" }),
+            Source::Compat => json!({ "source": "compat" }),
             Source::Option(name) => json!({ "source": "option", "option": name }),
             Source::Setting(Origin::Machine) => json!({ "source": "machine" }),
             Source::Setting(Origin::Variable(name)) => json!({ "source": "environment", "variable": name }),

@@ -5,6 +5,7 @@ use super::values::{ServeValues, Source, resolve};
 use super::{data_dir, plan};
 use crate::args;
 use crate::plan::tests::TestInputs;
+use crate::printable::Printable;
 
 const FILE: &str = "/home/.config/teamster/config.toml";
 
@@ -113,6 +114,34 @@ fn the_variable_of_existing_deployments_starts_the_discord_channel_unless_the_fi
     let table = values(&ServeArgs::default(), file, &token).table().unwrap().discord.unwrap();
     assert_eq!((table.token_env, table.threads), (None, Some(true)));
     assert_eq!(values(&ServeArgs::default(), "", &[]).table().unwrap().discord, None);
+}
+
+#[test]
+fn one_line_or_variable_gives_the_defaults_of_a_deployment_of_aetheel() {
+    let token = [("DISCORD_TOKEN", "a.b.c"), ("TEAMSTER_COMPAT", "aetheel")];
+    for (file, variables) in [("[serve]\ncompat = 'aetheel'\n", &token[..1]), ("", &token[..])] {
+        let found = values(&ServeArgs::default(), file, variables);
+        assert!(found.problems.is_empty(), "{:?}", found.problems);
+        assert_eq!(value(&found, "permission"), "full (compat)");
+        assert_eq!(value(&found, "project_trust"), "trusted (compat)");
+        assert_eq!(value(&found, "retries.after_tools"), "true (compat)");
+        assert_eq!(value(&found, "retries.max"), "3 (built-in)");
+        let warns = |note: &&Printable| note.as_str().contains("every member of the Discord servers");
+        assert_eq!(found.notes.iter().filter(warns).count(), 1, "{:?}", found.notes);
+        assert!(!found.notes.iter().any(|note| note.as_str().contains("no rule admits")), "{:?}", found.notes);
+        let rules = found.table().unwrap().rules;
+        assert_eq!(rules.len(), 1);
+        assert_eq!((rules[0].channel.as_deref(), &rules[0].authors), (Some("discord"), &None));
+    }
+    // What is written overrides it, and rules of the file replace its rule.
+    let file =
+        "[serve]\ncompat = 'aetheel'\npermission = 'ask'\n[[serve.rules]]\nchannel = 'discord'\nauthors = ['1']\n";
+    let found = values(&ServeArgs::default(), file, &token[..1]);
+    assert!(value(&found, "permission").starts_with("ask ("), "{}", value(&found, "permission"));
+    assert_eq!(found.table().unwrap().rules[0].authors.as_deref(), Some(&["1".to_owned()][..]));
+    // Without a bot there is no rule, and an unknown name is an error.
+    assert_eq!(values(&ServeArgs::default(), "[serve]\ncompat = 'aetheel'\n", &[]).table().unwrap().rules, []);
+    assert!(values(&ServeArgs::default(), "", &[("TEAMSTER_COMPAT", "other")]).table().is_err());
 }
 
 #[test]

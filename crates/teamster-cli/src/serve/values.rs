@@ -1,6 +1,6 @@
 //! The values of the table `[serve]` in effect, each with its origin.
 //!
-//! The precedence is: built-in < `[defaults]` < `[serve]` < environment < command line.
+//! The precedence is: built-in < `compat` < `[defaults]` < `[serve]` < environment < command line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use teamster::Registry;
 use teamster::backend::variables::DISCORD_TOKEN;
-use teamster_gateway::config::file::ServeTable;
+use teamster_gateway::config::file::{CompatName, ServeTable};
 
 use super::args::ServeArgs;
 use crate::config::serve::ServeSection;
@@ -22,6 +22,8 @@ use crate::vendor;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     BuiltIn,
+    /// The key `compat`.
+    Compat,
     /// A file, a variable or the machine.
     Setting(settings::Origin),
     /// The option of this name.
@@ -33,6 +35,7 @@ impl Source {
     pub(crate) fn text(&self) -> Printable {
         match self {
             Self::BuiltIn => "built-in".into(),
+            Self::Compat => "compat".into(),
             Self::Setting(origin) => origin.text(),
             Self::Option(name) => printable!("--{}", *name),
         }
@@ -69,7 +72,8 @@ const SHARED: [(&str, &str); 9] = [
 ];
 
 /// Keys that have an option and a variable of their own.
-const OWN: [(&str, &str); 4] = [
+const OWN: [(&str, &str); 5] = [
+    ("compat", "TEAMSTER_COMPAT"),
     ("listen", "TEAMSTER_LISTEN"),
     ("data_dir", "TEAMSTER_DATA_DIR"),
     ("role", "TEAMSTER_ROLE"),
@@ -116,19 +120,50 @@ pub(crate) fn resolve(
         Some((key.to_owned(), Value::from(value), Source::Setting(settings::Origin::Variable(name.to_owned()))))
     });
     variables.extend(own_variables);
+    let compat = compat(&section, &variables);
+    if let Some(compat) = compat {
+        notes.push(compat_note(compat));
+    }
     let built_in =
         flat(&ServeTable::built_in()).into_iter().map(|(key, value)| (key, value, Source::BuiltIn)).collect();
     if inputs.variable_os(DISCORD_TOKEN).is_some_and(|token| !token.is_empty()) {
-        variables.extend(discord_token(&section, &mut notes));
+        variables.extend(discord_token(&section, compat, &mut notes));
     }
-    let layers = [built_in, defaults, file_layer(&section), variables, options(args)];
+    let preset = compat.map(|compat| flat(&ServeTable::preset(compat))).unwrap_or_default();
+    let preset = preset.into_iter().map(|(key, value)| (key, value, Source::Compat)).collect();
+    let layers = [built_in, preset, defaults, file_layer(&section), variables, options(args)];
     let mut values = merge(layers, default_agent);
     choose_agent(&mut values, &mut notes);
     ServeValues { values, problems, notes, registry, section }
 }
 
+/// Returns the gateway whose defaults are used. The variable overrides the file.
+fn compat(section: &ServeSection, variables: &Layer) -> Option<CompatName> {
+    match variables.iter().find(|(key, ..)| key == "compat") {
+        // An unknown name is reported with the other values.
+        Some((_, value, _)) => serde_json::from_value(value.clone()).ok(),
+        None => section.table.compat,
+    }
+}
+
+/// Returns what the operator must know about the defaults of another gateway.
+fn compat_note(compat: CompatName) -> Printable {
+    match compat {
+        CompatName::Aetheel => {
+            "compat = \"aetheel\": unless the configuration says otherwise, agents run every command \
+                                without asking, use the configuration of their directory, and obey every member of the \
+                                Discord servers of the bot"
+                .into()
+        }
+    }
+}
+
 /// Returns the value with which the variable of existing deployments starts the Discord channel, unless the file names a token.
-fn discord_token(section: &ServeSection, notes: &mut Vec<Printable>) -> Option<(String, Value, Source)> {
+fn discord_token(
+    section: &ServeSection,
+    compat: Option<CompatName>,
+    notes: &mut Vec<Printable>,
+) -> Option<(String, Value, Source)> {
     if !cfg!(feature = "discord") {
         notes.push("DISCORD_TOKEN is set, but this build has no Discord channel: it is not used".into());
         return None;
@@ -137,7 +172,7 @@ fn discord_token(section: &ServeSection, notes: &mut Vec<Printable>) -> Option<(
     if table.token_file.is_some() || table.token_env.is_some() {
         return None;
     }
-    if section.table.rules.is_empty() {
+    if section.table.rules.is_empty() && compat.is_none() {
         notes.push(
             "DISCORD_TOKEN starts a Discord bot, but no rule admits anyone: add [[serve.rules]] (docs/discord.md)"
                 .into(),
@@ -194,7 +229,7 @@ fn options(args: &ServeArgs) -> Layer {
 
 /// Combines the layers, the lowest first. The program and the model of a layer belong to its agent: a higher layer with another
 /// agent drops them.
-fn merge(layers: [Layer; 5], default_agent: fn() -> &'static str) -> BTreeMap<String, (Value, Source)> {
+fn merge(layers: [Layer; 6], default_agent: fn() -> &'static str) -> BTreeMap<String, (Value, Source)> {
     let mut values: BTreeMap<String, (Value, Source)> = BTreeMap::new();
     for layer in layers {
         let agent = layer.iter().find(|(key, ..)| key == "agent").map(|(_, value, _)| value.clone());
@@ -258,7 +293,10 @@ impl ServeValues {
         }
         let table = serde_json::from_value::<ServeTable>(Value::Object(object));
         let table = table.map_err(|error| ConfigError::Serve(error.to_string()))?;
-        let ServeTable { rules, hooks, webhooks, .. } = self.section.table.clone();
+        let ServeTable { mut rules, hooks, webhooks, .. } = self.section.table.clone();
+        if let Some(compat) = table.compat.filter(|_| rules.is_empty() && table.discord.is_some()) {
+            rules = ServeTable::preset_rules(compat);
+        }
         Ok(ServeTable { rules, hooks, webhooks, ..table })
     }
 

@@ -1,5 +1,6 @@
 //! `teamster fake`: scenarios, imitated as each of the four CLIs.
 
+mod backend;
 mod limits;
 mod output;
 

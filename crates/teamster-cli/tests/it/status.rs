@@ -114,9 +114,9 @@ fn verbose_prints_launches_limits_and_timings_to_standard_error() {
     let shown = ended(teamster(ANSWER, &["--verbose", "--deadline", "90s", "hello"]));
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     for part in [
-        "limits: startup 2m 00s · silence 5m 00s · a tool's silence 30m 00s · deadline 1m 30s",
+        "limits: startup 5m 00s · silence 5m 00s · a tool's silence 30m 00s · deadline 1m 30s",
         "the CLI was started · program ",
-        "waits for the agent's output · limit startup · after 2m 00s",
+        "waits for the agent's output · limit startup · after 5m 00s",
         "claude 2.1.",
         "the CLI has exited · code 0",
         "timings: first event ",

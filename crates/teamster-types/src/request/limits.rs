@@ -15,7 +15,7 @@ use super::RequestError;
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The time from the process's start to its first output. Default: 2 minutes, since a CLI may wait for its MCP servers.
+    /// The time from the process's start to its first output. Default: 5 minutes, since a CLI may wait for its MCP servers.
     #[serde(rename = "startupMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub startup: Duration,
@@ -93,7 +93,7 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            startup: Duration::from_mins(2),
+            startup: Duration::from_mins(5),
             silence: Duration::from_mins(5),
             tool: Duration::from_mins(30),
             after_result: Duration::from_secs(15),

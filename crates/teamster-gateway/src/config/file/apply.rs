@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::channels::{BotsTable, DeliveryTable, UnknownName};
 use super::rule::RuleTable;
 use super::table::{LimitsTable, RetriesTable, ServeTable, TimingTable};
-use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
+use super::values::{CompatName, InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::config::{Config, Rule, Tls};
 
 /// Replaces a value if the table has one.
@@ -170,6 +170,28 @@ fn number<N: TryInto<u32>>(value: N) -> Option<NonZeroU32> {
 }
 
 impl ServeTable {
+    /// Returns the values with which another gateway starts, where they differ from the built-in ones.
+    #[must_use]
+    pub fn preset(compat: CompatName) -> Self {
+        match compat {
+            CompatName::Aetheel => Self {
+                permission: Some(PermissionName::Full),
+                project_trust: Some(TrustName::Trusted),
+                retries: Some(RetriesTable { after_tools: Some(true), ..RetriesTable::default() }),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// Returns the rules with which another gateway starts. They apply if the configuration has none.
+    #[must_use]
+    pub fn preset_rules(compat: CompatName) -> Vec<RuleTable> {
+        match compat {
+            // All members of the servers in which the bot is.
+            CompatName::Aetheel => vec![RuleTable { channel: Some("discord".to_owned()), ..RuleTable::default() }],
+        }
+    }
+
     /// Returns the built-in values, as they would be written. Values that depend on the machine are missing.
     pub fn built_in() -> Self {
         let Config { listen, turn, limits, timing, retries, tools, schedules, channels, .. } = Config::default();

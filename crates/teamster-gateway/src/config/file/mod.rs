@@ -32,7 +32,7 @@ pub use rule::RuleTable;
 pub use slack::{RepliesName, SlackTable};
 pub use table::{InstructionsTable, LimitsTable, RetentionTable, RetriesTable, ServeTable, TimingTable, TlsTable};
 pub use telegram::{GroupsName, TelegramTable};
-pub use values::{InterruptedName, PermissionName, Role, Time};
+pub use values::{CompatName, InterruptedName, PermissionName, Role, Time};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::discord::DiscordTable;
 use super::rule::RuleTable;
 use super::slack::SlackTable;
 use super::telegram::TelegramTable;
-use super::values::{InterruptedName, PermissionName, Role, Time, TrustName};
+use super::values::{CompatName, InterruptedName, PermissionName, Role, Time, TrustName};
 use crate::channels::WebhookConfig;
 use crate::hooks::HookConfig;
 use crate::schedules::ScheduleLimits;
@@ -54,6 +54,9 @@ pub struct ServeTable {
     /// The model, named as the agent names it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Start with the defaults of another gateway: aetheel
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<CompatName>,
     /// What agents may do: read-only, ask, edit or full
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<PermissionName>,

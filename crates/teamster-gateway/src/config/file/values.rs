@@ -101,6 +101,14 @@ impl TrustName {
     }
 }
 
+/// Another gateway whose deployments move to this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompatName {
+    /// Aetheel, and gateways that run Claude Code with all permissions for the members of a Discord server.
+    Aetheel,
+}
+
 /// What happens to a turn that a crash has interrupted after it had an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

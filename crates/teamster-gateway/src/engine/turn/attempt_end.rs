@@ -8,7 +8,7 @@ use teamster_store::{
 
 use super::attempt::{Attempt, Outcome};
 use super::context::TurnError;
-use super::failures::failed;
+use super::failures::{failed, text_for_chat};
 use super::opening::micros;
 use crate::channels::deliveries;
 use crate::engine::decisions::{AfterAttempt, AttemptFacts, after_attempt};
@@ -75,8 +75,8 @@ impl Attempt<'_> {
             events.push(run_event(turn, at, "error", &Event::Error(error.clone()))?);
         }
         events.push(run_event(turn, at, "done", &Event::Done(Box::new(Done::new(result.clone()))))?);
-        let error = result.error.as_ref().map(|error| error.message.as_str());
-        let ending = TurnEnding { state, code: code.as_deref(), error };
+        let error = text_for_chat(result);
+        let ending = TurnEnding { state, code: code.as_deref(), error: error.as_deref() };
         let finished = self.context.shared().event(&ending.event(), Some(turn))?;
         let session = result.session_id.as_ref().map(SessionId::as_str);
         let answer = TurnAnswer { text: result.final_text.as_str(), session };
