@@ -15,6 +15,11 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_visible) {
         return Cow::Borrowed(EMPTY);
     }
+    // The service would hide the underscores of `__init__.py`.
+    let escaped = teamster_channel::escape_names(text);
+    if LIMIT.unit.length(&escaped) <= LIMIT.max {
+        return escaped;
+    }
     if LIMIT.unit.length(text) <= LIMIT.max {
         return Cow::Borrowed(text);
     }
@@ -49,6 +54,9 @@ mod tests {
     fn a_text_that_fits_is_not_changed_and_a_longer_one_is_cut() {
         assert_eq!(shown("**Hi** @everyone"), "**Hi** @everyone");
         assert_eq!(shown(&"x".repeat(2_000)), "x".repeat(2_000));
+        assert_eq!(shown("run __init__.py"), "run \\_\\_init\\_\\_.py");
+        let full = format!("{} a_b", "x".repeat(1_996));
+        assert_eq!(shown(&full), full);
         for text in ["x".repeat(2_001), "😀".repeat(1_500)] {
             let cut = shown(&text);
             assert!(LIMIT.unit.length(&cut) <= LIMIT.max && cut.ends_with('…'), "{}", cut.len());

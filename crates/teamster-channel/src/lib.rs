@@ -51,6 +51,7 @@ pub use outbound::{
 };
 pub use pace::Pace;
 pub use split::{MIN_LIMIT, split};
+pub use teamster_markdown::escape_names;
 
 /// A service through which people or programs use agents.
 ///

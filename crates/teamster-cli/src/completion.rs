@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use clap_complete::env::Shells;
 use clap_complete::{CompletionCandidate, Shell};
-use teamster::Runtime;
 use teamster::sessions::{SessionQuery, StoredSession};
+use teamster::{Registry, Runtime};
 
 use crate::config;
 use crate::plan::SystemInputs;
@@ -52,11 +52,24 @@ pub(crate) fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Returns the models that the agent's stored sessions used.
 pub(crate) fn models(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let mut models: Vec<String> =
-        sessions(None, None).into_iter().filter_map(|session| session.model).map(String::from).collect();
+    let models = names_of_models(sessions(None, None));
+    starting_with(typed, models.into_iter().map(CompletionCandidate::new).collect())
+}
+
+/// Returns the models that the stored sessions of an agent used.
+pub(crate) fn models_of(registry: &Registry, agent: &str) -> Vec<String> {
+    let mut query = SessionQuery::default();
+    (query.agents, query.limit) = (vec![agent.to_owned()], Some(MAX_SESSIONS));
+    let list = Runtime::builder().registry(registry.clone()).build().sessions(&query).unwrap_or_default();
+    names_of_models(list.sessions)
+}
+
+fn names_of_models(sessions: Vec<StoredSession>) -> Vec<String> {
+    let mut models: Vec<String> = sessions.into_iter().filter_map(|session| session.model).map(String::from).collect();
+    models.retain(|model| !model.contains(char::is_control));
     models.sort();
     models.dedup();
-    starting_with(typed, models.into_iter().map(CompletionCandidate::new).collect())
+    models
 }
 
 /// Returns the ids of the stored sessions of the working directory, each with its agent and its title.

@@ -23,9 +23,10 @@ use crate::replay;
 ///   #!/bin/sh
 ///   exec teamster fake --agent claude --script FILE -- "$@"
 ///
-/// A scenario (docs/fake.md) is a TOML or JSON file that lists the agent's steps turn by turn. It works for each of the four
-/// CLIs. A recording (teamster run --record FILE) contains the output of a CLI. Each part of the output is played back
-/// once the CLI has received as much input as in the recording.
+/// A scenario (docs/fake.md) is a TOML or JSON file that lists the agent's steps
+/// turn by turn. It works for each of the four CLIs. A recording (teamster run
+/// --record FILE) contains the output of a CLI. Each part of the output is played
+/// back once the CLI has received as much input as in the recording.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct FakeArgs {

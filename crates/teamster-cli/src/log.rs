@@ -18,6 +18,7 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::render::LogStream;
 use crate::trace_export::TraceExport;
 use crate::verbose::LogLines;
 
@@ -56,7 +57,7 @@ pub(crate) fn start(
         .parse()
         .map_err(|error: ParseError| format!("cannot parse the log filter {:?}: {error}", text.unwrap_or_default()))?;
     let writer = match file {
-        None => BoxMakeWriter::new(move || Escaped { to: io::stderr(), is_json }),
+        None => BoxMakeWriter::new(move || Escaped { to: LogStream, is_json }),
         Some(path) => {
             let file =
                 open(path).map_err(|error| format!("cannot open the log file {}: {error}", path.to_string_lossy()))?;

@@ -115,6 +115,7 @@ fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
     }
     notes.iter().for_each(render::write_notice);
     let code = dispatch(cli.command, &problems, activity);
+    render::release_logs();
     export.stop();
     code
 }

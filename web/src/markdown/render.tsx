@@ -9,7 +9,11 @@ import { CodeBlock } from './code';
 import type { MarkdownBlock } from './document';
 import { decodeEntities } from './entities';
 import { hostOf, safeLink } from './links';
+import { isBackslashText, isCall, marksOf } from './names';
 import { closeMarks } from './tail';
+
+/** The characters before a mark that can decide whether it is part of a name. */
+const MAX_CONTEXT = 200;
 
 /** One block. A finished one is never rendered again. */
 export const MarkdownBlockView = memo(
@@ -76,10 +80,11 @@ function heading({ depth, tokens }: Tokens.Heading): VNode {
 }
 
 function list(token: Tokens.List, isOpen: boolean): VNode {
+  const numbers = numbersOf(token);
   const items = token.items.map((item, index) => {
     const isLast = isOpen && index === token.items.length - 1;
     return (
-      <li class={item.task ? 'task' : undefined} dir="auto">
+      <li class={item.task ? 'task' : undefined} value={numbers?.[index]} dir="auto">
         {item.task && <span class="task-mark" role="img" aria-label={item.checked ? 'done' : 'to do'}>{item.checked ? '☑' : '☐'}</span>}
         {blocks(item.tokens.filter((inner) => (inner.type as string) !== 'checkbox'), isLast)}
       </li>
@@ -87,6 +92,14 @@ function list(token: Tokens.List, isOpen: boolean): VNode {
   });
   const direction = directionOf(token.raw);
   return token.ordered ? <ol start={Number(token.start) || 1} dir={direction}>{items}</ol> : <ul dir={direction}>{items}</ul>;
+}
+
+/** Returns the numbers of a list as they are written. If all are the same, the items are counted. */
+function numbersOf(token: Tokens.List): number[] | undefined {
+  if (!token.ordered) return undefined;
+  const numbers = token.items.map((item) => Number.parseInt(item.raw.trimStart(), 10));
+  const isWritten = numbers.some((number) => number !== numbers[0]) && !numbers.some(Number.isNaN);
+  return isWritten ? numbers : undefined;
 }
 
 function table(token: Tokens.Table): VNode {
@@ -110,31 +123,51 @@ function table(token: Tokens.Table): VNode {
   );
 }
 
-function inline(tokens: Token[] | undefined): ComponentChildren {
-  return (tokens ?? []).map((token) => renderInline(token));
+/** Renders the tokens between two texts, which decide whether a mark is part of a name. */
+function inline(tokens: Token[] | undefined, before = '', after = ''): ComponentChildren {
+  const all = tokens ?? [];
+  let start = before;
+  return all.map((token, index) => {
+    const rest = all.slice(index + 1, index + 3).map((next) => next.raw).join('');
+    const rendered = renderInline(token, start, index + 3 > all.length ? rest + after : rest);
+    start = (start + token.raw).slice(-MAX_CONTEXT);
+    return rendered;
+  });
 }
 
-function renderInline(token: Token): ComponentChildren {
+function emphasis(token: Tokens.Strong | Tokens.Em | Tokens.Del, before: string, after: string): ComponentChildren {
+  const length = (token.raw.length - token.text.length) / 2;
+  const [open, close] = [token.raw.slice(0, length), token.raw.slice(token.raw.length - length)];
+  const marks = marksOf(token.raw, before, after);
+  const text = inline(token.tokens, before + open, close + after);
+  if (marks === 'text') return <>{open}{text}{close}</>;
+  const shown = marks === 'shown' ? <>{open}{text}{close}</> : text;
+  if (token.type === 'strong') return <strong>{shown}</strong>;
+  return token.type === 'em' ? <em>{shown}</em> : <del>{shown}</del>;
+}
+
+function renderInline(token: Token, before: string, after: string): ComponentChildren {
   switch (token.type) {
     case 'strong':
-      return <strong>{inline((token as Tokens.Strong).tokens)}</strong>;
     case 'em':
-      return <em>{inline((token as Tokens.Em).tokens)}</em>;
     case 'del':
-      return <del>{inline((token as Tokens.Del).tokens)}</del>;
+      return emphasis(token as Tokens.Strong | Tokens.Em | Tokens.Del, before, after);
     case 'codespan':
       return <code>{(token as Tokens.Codespan).text}</code>;
     case 'br':
-      return <br />;
+      // A backslash at the end of a line can continue a command.
+      return token.raw.startsWith('\\') ? <>{'\\'}<br /></> : <br />;
     case 'link':
-      return link(token as Tokens.Link);
+      return token.raw.startsWith('[') && isCall((token as Tokens.Link).href, before) ? token.raw : link(token as Tokens.Link);
     case 'image':
       return image(token as Tokens.Image);
-    case 'escape':
-      return (token as Tokens.Escape).text;
+    case 'escape': {
+      const { raw, text } = token as Tokens.Escape;
+      return raw.startsWith('\\') && isBackslashText(raw.slice(1), before, after) ? raw : text;
+    }
     case 'text': {
       const { tokens, text } = token as Tokens.Text;
-      return tokens === undefined ? decodeEntities(text) : inline(tokens);
+      return tokens === undefined ? decodeEntities(text) : inline(tokens, before, after);
     }
     default:
       return token.raw;

@@ -11,7 +11,8 @@ export function closeMarks(source: string): string {
     const mark = /`+/.exec(withoutCode)?.[0] ?? '`';
     return text.endsWith(mark) ? text.slice(0, -mark.length) : text + mark;
   }
-  for (const mark of ['**', '__', '~~']) {
+  // An underscore is part of a name.
+  for (const mark of ['**', '~~']) {
     if (count(withoutCode, mark) % 2 === 1) {
       if (text.endsWith(mark)) text = text.slice(0, -mark.length);
       else text = text.trimEnd().replace(/[*_~]$/, '') + mark;

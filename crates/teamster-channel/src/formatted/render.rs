@@ -18,7 +18,7 @@ const MAX_INDENT: usize = 8;
 pub(super) fn render(markdown: &str) -> Formatted {
     let mut render = Render { source: markdown, ..Render::default() };
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
-    for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
+    for (event, range) in teamster_markdown::events(Parser::new_ext(markdown, options), markdown) {
         render.event(event, range);
     }
     render.writer.finish()

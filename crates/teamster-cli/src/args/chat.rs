@@ -61,16 +61,16 @@ Keys:
   Esc, Ctrl-C  stop the agent; Ctrl-C again: kill it
   Ctrl-D       quit
 
-What waits when the agent is stopped or fails is sent only after Enter in an empty line. Lines that arrive at once, as
+What waits when the agent is stopped or fails is sent only after Enter in an empty line. Lines that arrive at once, as \
 in a paste, are one prompt. Keys that are typed before a request is shown never answer it.
 
-Without --answer-timeout the agent waits for an answer without a limit. The configuration of teamster run applies here
-too. Prompts are stored per directory in $XDG_STATE_HOME/teamster/chat-history.d (~/.local/state), readable by the user
+Without --answer-timeout the agent waits for an answer without a limit. The configuration of teamster run applies here \
+too. Prompts are stored per directory in $XDG_STATE_HOME/teamster/chat-history.d (~/.local/state), readable by the user \
 only. A prompt that starts with a space is not stored.
 
-With --conversation the agent runs in a gateway (teamster serve). Prompts are sent at once, also while the agent works,
-and the gateway keeps their order. Messages of others appear with their authors. Requests can be answered by anyone who
-is permitted to. Ctrl-D leaves the chat, and turns continue. The options that configure an agent do not apply; with new,
+With --conversation the agent runs in a gateway (teamster serve). Prompts are sent at once, also while the agent works, \
+and the gateway keeps their order. Messages of others appear with their authors. Requests can be answered by anyone who \
+is permitted to. Ctrl-D leaves the chat, and turns continue. The options that configure an agent do not apply; with new, \
 --agent, --model, --permission and --cwd do. A lost gateway is called again until it is reached.
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.

@@ -57,7 +57,7 @@ Commands, one per line; each may have an \"id\":
   {\"type\":\"set_permission_mode\",\"mode\":\"read-only|ask|edit|full\"}
   {\"type\":\"close\"}
 
-The id of a send is the turnId of its turn's events. An invalid command causes an error event with the code
+The id of a send is the turnId of its turn's events. An invalid command causes an error event with the code \
 INVALID_REQUEST; the session continues.
 
 Example:

@@ -1,5 +1,7 @@
 //! Executes the actions of the input box.
 
+use std::time::Instant;
+
 use super::backend::{Activity, Backend};
 use super::command::{self, Line};
 use super::completion::Candidates;
@@ -41,6 +43,7 @@ impl<B: Backend> Chat<'_, B> {
         if !self.page.is_live() {
             self.message(printable!("(after this turn: {})", Printable::message(&text)));
         }
+        self.submitted = Some((Instant::now(), text.clone()));
         self.input.waiting.add(text);
         Ok(())
     }
@@ -93,9 +96,27 @@ impl<B: Backend> Chat<'_, B> {
         }
     }
 
+    /// Offers the commands, or the arguments of a command, while one is typed.
+    pub(super) fn offer(&mut self) {
+        if self.page.is_live()
+            && let Some(request) = self.input.offerable()
+        {
+            let found = self.candidates().at_once(&request);
+            self.input.offer(&request, found);
+        }
+    }
+
+    fn candidates(&self) -> Candidates {
+        Candidates {
+            commands: B::COMMANDS,
+            agents: self.backend.agents(),
+            models: self.backend.models(),
+            directory: self.files.clone(),
+        }
+    }
+
     fn complete(&mut self, request: CompletionRequest) {
-        let candidates =
-            Candidates { commands: B::COMMANDS, agents: self.backend.agents(), directory: self.files.clone() };
+        let candidates = self.candidates();
         if matches!(&request.subject, Subject::Command) {
             let found = candidates.of(&request);
             return self.input.complete(&request, found);

@@ -14,6 +14,12 @@ use crate::terminal::TerminalInput;
 /// A person who types pauses at least this long before an answer.
 const PAUSE: Duration = Duration::from_millis(400);
 
+/// What a person types as an answer to a permission request.
+const ANSWERS: [&str; 8] = ["y", "a", "n", "v", "s", "yes", "no", "always"];
+
+/// The time before a request in which such a text was meant for it.
+const EARLY: Duration = Duration::from_secs(5);
+
 /// What an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
@@ -80,9 +86,13 @@ impl<B: Backend> Chat<'_, B> {
             keys.barrier();
         }
         let (mut is_passed, mut has_input) = (false, false);
+        self.take_early_answer();
         loop {
             while let Some(action) = self.actions.pop_front() {
-                self.act(action).await?;
+                match action {
+                    Action::Submit(text) if is_answer(&text) => self.discard_early_answer(&text),
+                    other => self.act(other).await?,
+                }
             }
             self.show();
             let pause_ends = self.last_key.map(|last| last + PAUSE).filter(|end| *end > Instant::now());
@@ -108,6 +118,22 @@ impl<B: Backend> Chat<'_, B> {
             }
             self.on_occurrence(occurrence).await?;
         }
+    }
+
+    /// Removes an answer from the waiting prompts that was typed just before the request was shown.
+    fn take_early_answer(&mut self) {
+        let is_early = self.submitted.as_ref().is_some_and(|(at, text)| at.elapsed() < EARLY && is_answer(text));
+        if let Some((_, text)) = self.submitted.take_if(|_| is_early)
+            && self.input.waiting.remove_last(&text)
+        {
+            self.discard_early_answer(&text);
+        }
+    }
+
+    /// A prompt `y` for the agent makes no sense, and an answer counts only for a request that was shown.
+    fn discard_early_answer(&mut self, text: &str) {
+        let text = Printable::exact(text.trim());
+        self.notify(printable!("{} was typed before the request was shown: answer it again", text));
     }
 
     /// Returns why the request that is shown must not be answered, if that is so.
@@ -145,5 +171,21 @@ impl<B: Backend> Chat<'_, B> {
             let occurrence = self.next_occurrence(Phase::Asking).await;
             self.on_occurrence(occurrence).await?;
         }
+    }
+}
+
+/// Whether a text is the answer to a permission request.
+fn is_answer(text: &str) -> bool {
+    ANSWERS.contains(&text.trim().to_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_text_that_is_nothing_but_an_answer_is_one() {
+        assert!(["y", " A ", "no\n", "Always"].iter().all(|text| is_answer(text)));
+        assert!(["yes please", "", "n why", "1", "ya"].iter().all(|text| !is_answer(text)));
     }
 }

@@ -1,5 +1,6 @@
 //! Where the events of a chat come from, and where its input goes.
 
+use teamster::Registry;
 use teamster::event::{PermissionRequest, RequestId};
 use teamster::request::Answer;
 
@@ -107,6 +108,11 @@ pub(super) trait Backend: Sized {
 
     /// Returns the agents that can be selected.
     fn agents(&self) -> Vec<String>;
+
+    /// Returns the agents and the one whose models can be selected; `None` if its models are not known here.
+    fn models(&self) -> Option<(Registry, String)> {
+        None
+    }
 
     fn status(chat: &Chat<'_, Self>) -> Status;
 

@@ -41,24 +41,24 @@ pub(super) enum Line {
 
 /// The commands of a session of this process, with their arguments and their effects.
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("agent", " NAME", "start a new conversation with another agent"),
-    Command::new("clear", "", "clear the screen and start a new conversation"),
-    Command::new("compact", " [TEXT]", "let the agent compact its context; TEXT: what to keep"),
-    Command::new("copy", "", "copy the last answer to the clipboard (OSC 52)"),
-    Command::new("cost", "", "print tokens and cost so far"),
-    Command::new("diff", "", "print what changed since the last commit"),
-    Command::new("export", " FILE", "write the conversation to a new Markdown file"),
-    Command::new("help", "", "print this help"),
-    Command::new("model", " [NAME]", "use another model; without a name: print the current one"),
-    Command::new("new", "", "start a new conversation"),
-    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it"),
-    Command::new("permission", " revoke N", "take back what was allowed in this session"),
-    Command::new("quit", "", "quit; Ctrl-D does the same"),
-    Command::new("exit", "", "quit"),
-    Command::new("resume", " [ID]", "resume another session; without an id: print the id"),
-    Command::new("sessions", " [all]", "list the sessions of this directory, or of all"),
-    Command::new("tools", "", "print the tool calls of the last turn, whole"),
-    Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands"),
+    Command::new("agent", " NAME", "start a new conversation with another agent", "use another agent"),
+    Command::new("clear", "", "clear the screen and start a new conversation", "clear, start anew"),
+    Command::new("compact", " [TEXT]", "let the agent compact its context; TEXT: what to keep", "compact the context"),
+    Command::new("copy", "", "copy the last answer to the clipboard (OSC 52)", "copy the last answer"),
+    Command::new("cost", "", "print tokens and cost so far", "tokens and cost"),
+    Command::new("diff", "", "print what changed since the last commit", "changes since commit"),
+    Command::new("export", " FILE", "write the conversation to a new Markdown file", "write Markdown"),
+    Command::new("help", "", "print this help", "this help"),
+    Command::new("model", " [NAME]", "use another model; without a name: print the current one", "set or print it"),
+    Command::new("new", "", "start a new conversation", "new conversation"),
+    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it", "set or print it"),
+    Command::new("permission", " revoke N", "take back what was allowed in this session", "undo a rule"),
+    Command::new("quit", "", "quit; Ctrl-D does the same", "quit"),
+    Command::new("exit", "", "quit", "quit"),
+    Command::new("resume", " [ID]", "resume another session; without an id: print the id", "resume a session"),
+    Command::new("sessions", " [all]", "list the sessions of this directory, or of all", "list sessions"),
+    Command::new("tools", "", "print the tool calls of the last turn, whole", "the last turn's calls"),
+    Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands", "send /TEXT as it is"),
 ];
 
 /// A command for the help and for completion.
@@ -66,12 +66,24 @@ pub(super) const COMMANDS: &[Command] = &[
 pub(super) struct Command {
     pub(super) name: &'static str,
     arguments: &'static str,
-    effect: &'static str,
+    pub(super) effect: &'static str,
+    /// The effect in a few words, for the help.
+    brief: &'static str,
 }
 
 impl Command {
-    pub(super) const fn new(name: &'static str, arguments: &'static str, effect: &'static str) -> Self {
-        Self { name, arguments, effect }
+    pub(super) const fn new(
+        name: &'static str,
+        arguments: &'static str,
+        effect: &'static str,
+        brief: &'static str,
+    ) -> Self {
+        Self { name, arguments, effect, brief }
+    }
+
+    /// Whether it takes back rules.
+    pub(super) fn is_revoke(&self) -> bool {
+        self.arguments.trim_start().starts_with("revoke")
     }
 }
 
@@ -79,37 +91,67 @@ impl Command {
 pub(super) const MODES: [PermissionMode; 4] =
     [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full];
 
-const KEYS: &str = "
-Enter        send; while the agent works: send after its turn
-Ctrl-S       send into the running turn
-Alt-Enter    new line; also Ctrl-J, and \\ at the end of a line
-Tab          complete a command, its argument, or @FILE
-Up, Down     earlier texts; with an empty line: edit the last waiting text
-Del          with an empty line: remove the last waiting text
-Ctrl-R       search earlier texts
-Ctrl-G       open $EDITOR; also Ctrl-X Ctrl-E
-Esc, Ctrl-C  ·
-Ctrl-Z       suspend; Ctrl-L: draw again; Ctrl-D in an empty line: quit";
+/// The keys and their effects.
+const KEYS: [(&str, &str); 10] = [
+    ("Enter", "send, or queue for later"),
+    ("Ctrl-S", "send into the turn"),
+    ("Alt-Enter", "new line; also Ctrl-J"),
+    ("Tab", "complete /x or @FILE"),
+    ("Up, Down", "earlier texts"),
+    ("Up, Del", "edit, drop a queued text"),
+    ("Ctrl-R", "search earlier texts"),
+    ("Ctrl-G", "open $EDITOR"),
+    ("Ctrl-Z", "suspend"),
+    ("Ctrl-D", "quit, in an empty line"),
+];
 
 /// The keys of a terminal that sends whole lines.
-const LINE_KEYS: &str = "
-\\ at the end of a line starts a new line. Ctrl-C stops the agent. Lines that are typed while the agent works are
-sent after its turn.";
+const LINE_KEYS: &str = "\\ at the end of a line starts a new line. Ctrl-C stops the agent. Lines that are typed while \
+                         the agent works are sent after its turn.";
+
+/// The columns of a name with its arguments, and of a key.
+const NAME_COLUMNS: usize = 18;
+const KEY_COLUMNS: usize = 11;
+
+/// The width from which the help has two columns, and that of the first one.
+const TWO_COLUMNS: usize = 79;
+const FIRST_COLUMN: usize = 39;
 
 /// What the keys that stop a turn do in a session of this process.
 pub(super) const STOP_KEYS: &str = "stop the agent; Ctrl-C again: kill it";
 
 /// Returns the text of `/help`. `stop_keys` is what Esc and Ctrl-C do.
-pub(super) fn help(commands: &[Command], stop_keys: &str, is_live: bool) -> Printable {
-    let line = |command: &Command| {
-        let usage = format!("/{}{}", command.name, command.arguments);
-        printable!("{}  {}", Printable::exact(&format!("{usage:·<21}")), command.effect)
-    };
-    let lines = commands.iter().filter(|command| command.name != "exit").map(line);
-    let commands = Printable::join(lines, "\n").as_str().replace('·', " ");
-    let keys = if is_live { KEYS } else { LINE_KEYS };
-    let keys = keys.replace('·', stop_keys);
-    printable!("{}\n{}", Printable::prose(&commands), Printable::prose(&keys))
+pub(super) fn help(commands: &[Command], stop_keys: &str, is_live: bool, width: usize) -> Printable {
+    let commands = commands.iter().filter(|command| command.name != "exit");
+    let commands: Vec<String> = commands
+        .map(|command| format!("{:NAME_COLUMNS$} {}", format!("/{}{}", command.name, command.arguments), command.brief))
+        .collect();
+    let mut lines = in_columns(&commands, NAME_COLUMNS, width);
+    lines.push(String::new());
+    if is_live {
+        let keys: Vec<String> = KEYS.iter().map(|(key, effect)| format!("{key:KEY_COLUMNS$} {effect}")).collect();
+        lines.extend(in_columns(&keys, KEY_COLUMNS, width));
+        let stop = format!("{:KEY_COLUMNS$} {stop_keys}", "Esc, Ctrl-C");
+        lines.extend(folded_at_words(&stop, KEY_COLUMNS, width));
+    } else {
+        lines.extend(folded_at_words(LINE_KEYS, 0, width));
+    }
+    Printable::prose(&lines.join("\n"))
+}
+
+/// Returns entries in two columns if they fit, else in one. Further lines of an entry are indented.
+fn in_columns(entries: &[String], indent: usize, width: usize) -> Vec<String> {
+    if width < TWO_COLUMNS {
+        return entries.iter().flat_map(|entry| folded_at_words(entry, indent, width)).collect();
+    }
+    let (left, right) = entries.split_at(entries.len().div_ceil(2));
+    let right = right.iter().map(String::as_str).chain(std::iter::repeat(""));
+    left.iter().zip(right).map(|(left, right)| format!("{left:FIRST_COLUMN$}{right}").trim_end().to_owned()).collect()
+}
+
+fn folded_at_words(text: &str, indent: usize, width: usize) -> Vec<String> {
+    let folded = Printable::prose(text).wrapped(width.max(indent + 20), (indent + 1).min(width / 2));
+    folded.as_str().lines().map(str::to_owned).collect()
 }
 
 /// Parses a text.
@@ -188,6 +230,16 @@ pub(super) fn name_of(mode: PermissionMode) -> &'static str {
     }
 }
 
+/// Returns what a mode allows, for the menu.
+pub(super) fn effect_of(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::ReadOnly => "read, and change nothing",
+        PermissionMode::Edit => "edit files of the project without asking",
+        PermissionMode::Full => "do everything without asking",
+        PermissionMode::Ask => "ask before each change and command",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,10 +289,11 @@ mod tests {
                 matches!(&parsed, Line::Invalid(message) if message.as_str().starts_with("unknown command"));
             assert!(!is_unknown, "{}: {parsed:?}", command.name);
         }
-        assert!(
-            help(COMMANDS, STOP_KEYS, true).as_str().lines().all(|line| line.chars().count() < 80),
-            "{}",
-            help(COMMANDS, STOP_KEYS, true)
-        );
+        let wide = help(COMMANDS, STOP_KEYS, true, 80);
+        assert!(wide.as_str().lines().count() <= 17, "the input box is below it: {wide}");
+        assert!(wide.as_str().lines().all(|line| line.chars().count() < 80), "{wide}");
+        let narrow = help(COMMANDS, STOP_KEYS, true, 40);
+        assert!(narrow.as_str().lines().all(|line| line.chars().count() <= 40), "{narrow}");
+        insta::assert_snapshot!(format!("{wide}\n\n{narrow}"));
     }
 }

@@ -24,7 +24,9 @@ impl<B: Backend> Chat<'_, B> {
         match line {
             Line::Empty => {}
             Line::Prompt(text) => B::send(self, text),
-            Line::Help => self.message(command::help(B::COMMANDS, B::STOP_KEYS, self.page.is_live())),
+            Line::Help => {
+                self.message(command::help(B::COMMANDS, B::STOP_KEYS, self.page.is_live(), width_of_stdout()));
+            }
             Line::Cost => self.message(self.totals.summary()),
             Line::Quit => return Err(End::Quit),
             Line::Invalid(problem) => self.message(problem),

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::command::{Command, MODES, name_of};
-use crate::input::{CompletionRequest, Subject};
+use teamster::Registry;
+
+use super::command::{Command, MODES, effect_of, name_of};
+use crate::completion::models_of;
+use crate::input::{Candidate, CompletionRequest, Subject};
 
 /// The number of candidates of a directory.
 const MAX_PATHS: usize = 500;
@@ -13,38 +16,61 @@ const MAX_PATHS: usize = 500;
 pub(super) struct Candidates {
     pub(super) commands: &'static [Command],
     pub(super) agents: Vec<String>,
+    /// The agent whose models are known from its stored sessions.
+    pub(super) models: Option<(Registry, String)>,
     /// The directory of relative paths.
     pub(super) directory: PathBuf,
 }
 
 impl Candidates {
     /// Returns the candidates that begin with the word. Reads the directory of a path, so it may block.
-    pub(super) fn of(&self, request: &CompletionRequest) -> Vec<String> {
+    pub(super) fn of(&self, request: &CompletionRequest) -> Vec<Candidate> {
+        match &request.subject {
+            Subject::Argument(command) if command == "model" => {
+                let models = self.models.as_ref().map(|(registry, agent)| models_of(registry, agent));
+                let models = models.unwrap_or_default().into_iter().map(|name| Candidate::new(name, ""));
+                starting(models, &request.word)
+            }
+            Subject::Argument(command) if command == "export" => paths(&request.word, &self.directory),
+            Subject::Path => paths(&request.word, &self.directory),
+            _ => self.at_once(request),
+        }
+    }
+
+    /// Returns the candidates that are known without reading files.
+    pub(super) fn at_once(&self, request: &CompletionRequest) -> Vec<Candidate> {
         let word = request.word.as_str();
-        let starting = |names: Vec<&str>| {
-            let mut names: Vec<String> =
-                names.into_iter().filter(|name| name.starts_with(word)).map(str::to_owned).collect();
-            names.dedup();
-            names
-        };
         match &request.subject {
             Subject::Command => {
-                starting(self.commands.iter().map(|command| command.name).filter(|name| *name != "/").collect())
+                let commands = self.commands.iter().filter(|command| command.name != "/");
+                let mut found = starting(commands.map(|command| Candidate::new(command.name, command.effect)), word);
+                found.dedup_by(|later, first| later.text == first.text);
+                found
             }
             Subject::Argument(command) => match command.as_str() {
-                "permission" => starting(MODES.into_iter().map(name_of).chain(["revoke"]).collect()),
-                "sessions" => starting(vec!["all"]),
-                "agent" => starting(self.agents.iter().map(String::as_str).collect()),
-                "export" => paths(word, &self.directory),
+                "permission" => {
+                    let modes = MODES.into_iter().map(|mode| Candidate::new(name_of(mode), effect_of(mode)));
+                    let has_rules =
+                        self.commands.iter().any(|command| command.name == "permission" && command.is_revoke());
+                    let revoke =
+                        has_rules.then(|| Candidate::new("revoke", "take back what was allowed, by its number"));
+                    starting(modes.chain(revoke), word)
+                }
+                "sessions" => starting([Candidate::new("all", "those of all directories")], word),
+                "agent" => starting(self.agents.iter().map(|name| Candidate::new(name.as_str(), "")), word),
                 _ => Vec::new(),
             },
-            Subject::Path => paths(word, &self.directory),
+            Subject::Path => Vec::new(),
         }
     }
 }
 
+fn starting(candidates: impl IntoIterator<Item = Candidate>, word: &str) -> Vec<Candidate> {
+    candidates.into_iter().filter(|candidate| candidate.text.starts_with(word)).collect()
+}
+
 /// Returns the paths that begin with the word, relative to the directory. Directories end with `/`.
-fn paths(word: &str, directory: &Path) -> Vec<String> {
+fn paths(word: &str, directory: &Path) -> Vec<Candidate> {
     let (parent, start) = word.rsplit_once('/').map_or(("", word), |(parent, start)| (parent, start));
     let parent = if word.contains('/') { format!("{parent}/") } else { String::new() };
     let Ok(entries) = std::fs::read_dir(directory.join(&parent)) else { return Vec::new() };
@@ -60,7 +86,7 @@ fn paths(word: &str, directory: &Path) -> Vec<String> {
     });
     let mut paths: Vec<String> = matching.take(MAX_PATHS).collect();
     paths.sort();
-    paths
+    paths.into_iter().map(|path| Candidate::new(path, "")).collect()
 }
 
 #[cfg(test)]
@@ -75,7 +101,8 @@ mod tests {
         for file in ["src/main.rs", "src/map.rs", "read me", ".hidden", "setup"] {
             std::fs::write(at(file), "").unwrap();
         }
-        let paths = |word: &str| paths(word, directory.path());
+        let paths =
+            |word: &str| -> Vec<String> { paths(word, directory.path()).into_iter().map(|path| path.text).collect() };
         assert_eq!(paths(""), ["setup", "src/"]);
         assert_eq!(paths("s"), ["setup", "src/"]);
         assert_eq!(paths("src/ma"), ["src/main.rs", "src/map.rs"]);

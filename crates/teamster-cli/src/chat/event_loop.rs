@@ -67,6 +67,7 @@ impl<B: Backend> Chat<'_, B> {
             Occurrence::Settled => {
                 let actions = self.input.settle();
                 self.actions.extend(actions);
+                self.offer();
             }
             Occurrence::Signal(signal) => return self.on_signal(signal),
             Occurrence::Terminal(TerminalSignal::Suspend) => return self.suspend().await,
@@ -102,6 +103,7 @@ impl<B: Backend> Chat<'_, B> {
             TerminalInput::Closed => return Err(End::NoTerminal),
         };
         self.actions.extend(actions);
+        self.offer();
         Ok(())
     }
 

@@ -42,6 +42,8 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use teamster::Readiness;
+use teamster::request::Conversation;
+use teamster::sessions::SessionQuery;
 
 use self::history::HistoryFile;
 use self::local::LocalSession;
@@ -78,6 +80,10 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
                 write_error(&mut anstream::stderr(), &message, Some(&hint));
                 return exit::NOT_FOUND;
             }
+            if let Some((message, hint)) = unknown_session(&plan) {
+                write_error(&mut anstream::stderr(), &message, Some(&hint));
+                return exit::FAILURE;
+            }
             preflight::report(&plan.agent, &plan.request);
             runtime::run_command(runtime::Threads::Workers, run_chat(plan, args.keys.unwrap_or_default(), prompt))
         }
@@ -91,6 +97,28 @@ fn missing(plan: &SessionPlan) -> Option<(Printable, Printable)> {
     let readiness = plan.runtime.readiness(&plan.agent).ok()?;
     (plan.request.cli_path.is_none() && readiness == Readiness::NotInstalled)
         .then(|| (printable!("{} is not installed", &plan.agent), install))
+}
+
+/// Returns the error and the remedy if the session to resume is in no store that can be read. With other programs and variables,
+/// the agent may use another store.
+fn unknown_session(plan: &SessionPlan) -> Option<(Printable, Printable)> {
+    let (Conversation::Resume(id) | Conversation::Fork(id)) = &plan.request.conversation else { return None };
+    let registry = plan.runtime.registry();
+    let has_store = registry.get(&plan.agent).is_ok_and(|agent| agent.session_store().is_some());
+    let is_usual = plan.request.cli_path.is_none() && plan.request.env.is_empty();
+    if plan.resumed.is_some() || id.as_str().is_empty() || !(has_store && is_usual) {
+        return None;
+    }
+    let mut query = SessionQuery::default();
+    (query.agents, query.id_prefix) = (vec![plan.agent.clone()], Some(id.as_str().to_owned()));
+    let list = plan.runtime.sessions(&query).ok()?;
+    if !(list.sessions.is_empty() && list.skipped.is_empty()) {
+        return None;
+    }
+    let message = printable!("{} has no session {} [SESSION_NOT_FOUND]", &plan.agent, Printable::exact(id.as_str()));
+    let list =
+        printable!("to list the sessions: teamster sessions --all --agent {}", Printable::shell_word(&plan.agent));
+    Some((message, list))
 }
 
 async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::Result<u8> {

@@ -6,9 +6,12 @@ use teamster::event::QuestionItem;
 
 use crate::printable::{Printable, folded, printable};
 
-/// Formats a question with its options.
-pub(super) fn format_question(item: &QuestionItem, width: usize) -> Printable {
-    let mut lines = folded(printable!("? "), &item.text, width);
+/// Formats a question with its options. `place` is its number among all questions of the request, and their count.
+pub(super) fn format_question(item: &QuestionItem, (number, count): (usize, usize), width: usize) -> Printable {
+    let place = if count > 1 { printable!("{} of {}: ", number, count) } else { Printable::default() };
+    let header = item.header.as_ref().filter(|header| !header.is_empty() && **header != item.text);
+    let header = header.map(|header| printable!("[{}] ", Printable::exact(header.as_str()))).unwrap_or_default();
+    let mut lines = folded(printable!("? {}{}", place, header), &item.text, width);
     for (number, option) in (1_usize..).zip(&item.options) {
         lines.extend(folded(printable!("    {}  ", number), &option.label, width));
         if let Some(description) = &option.description {
@@ -70,7 +73,10 @@ mod tests {
     fn a_question_is_answered_by_numbers_or_text() {
         let option = |label: &str| QuestionOption::new(label).with_description(Some("d".into()));
         let mut item = QuestionItem::new("q", "Which?", vec![option("A"), option("B")]);
-        assert_eq!(format_question(&item, 80).as_str(), "? Which?\n    1  A\n       - d\n    2  B\n       - d");
+        assert_eq!(format_question(&item, (1, 1), 80).as_str(), "? Which?\n    1  A\n       - d\n    2  B\n       - d");
+        item.header = Some("Color".into());
+        let second = format_question(&item, (2, 3), 80);
+        assert_eq!(second.as_str().lines().next(), Some("? 2 of 3: [Color] Which?"));
         let some = |labels: &[&str]| Ok(Some(labels.iter().map(|&label| label.to_owned()).collect()));
         assert_eq!(parse_choice(&item, " 2 "), some(&["B"]));
         assert_eq!(parse_choice(&item, "neither, 2"), some(&["neither, 2"]));

@@ -1,14 +1,23 @@
 //! What happened in the conversation: for `/copy`, `/tools` and `/export`.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::path::Path;
 
 use teamster::event::{
-    AnswerView, Event, PermissionAnswered, PermissionDecision, RequestId, ToolId, ToolResult, ToolUse,
+    AnswerView, Event, MessageId, PermissionAnswered, PermissionDecision, RequestId, ToolId, ToolResult, ToolUse,
 };
 
 use crate::printable::Printable;
 use crate::render::pretty::{call, whole_call};
+
+/// The start of a call in an export.
+const ITEM: &str = "- ";
+
+/// The largest change or output of a call in an export.
+const MAX_BLOCK_BYTES: usize = 32 << 10;
 
 /// The turns of a conversation, the oldest first.
 #[derive(Debug, Default)]
@@ -21,6 +30,8 @@ struct Turn {
     /// The prompts: the first one, and those that were sent into the turn. A turn that the agent started has none.
     prompts: Vec<String>,
     calls: Vec<Call>,
+    /// The texts, calls and further prompts in their order.
+    entries: Vec<Entry>,
     /// The permission requests, with the calls that they are about.
     requests: HashMap<RequestId, Option<ToolId>>,
     /// The messages so far. Empty at the end of the turn.
@@ -30,15 +41,29 @@ struct Turn {
     failure: Option<String>,
 }
 
+/// A part of a turn.
+#[derive(Debug)]
+enum Entry {
+    /// A prompt that was sent into the turn.
+    Prompt(String),
+    /// A text of a message, up to the next call.
+    Text { message: Option<MessageId>, text: String },
+    /// The call at this index.
+    Call(usize),
+}
+
 #[derive(Debug)]
 struct Call {
     id: ToolId,
     /// The tool with its arguments, on one line.
     summary: String,
-    is_error: bool,
+    /// Why it failed.
+    failure: Option<String>,
     is_denied: bool,
     /// The whole call and its result. Only the last turn has them.
     details: Option<Details>,
+    /// What an export shows of a call of an earlier turn.
+    exported: Option<String>,
 }
 
 #[derive(Debug)]
@@ -52,7 +77,9 @@ impl Record {
     pub(super) fn begin(&mut self, prompt: Option<String>) {
         // Outputs can be large.
         for call in self.turns.iter_mut().flat_map(|turn| &mut turn.calls) {
-            call.details = None;
+            if let Some(details) = call.details.take() {
+                call.exported = details.block(call.is_denied);
+            }
         }
         self.turns.push(Turn { prompts: prompt.into_iter().collect(), ..Turn::default() });
     }
@@ -60,7 +87,7 @@ impl Record {
     /// Adds a prompt that was sent into the turn.
     pub(super) fn steer(&mut self, prompt: String) {
         if let Some(turn) = self.turns.last_mut() {
-            turn.prompts.push(prompt);
+            turn.entries.push(Entry::Prompt(prompt));
         }
     }
 
@@ -69,7 +96,12 @@ impl Record {
         let Some(turn) = self.turns.last_mut() else { return };
         turn.messages.apply(event);
         match event {
-            Event::ToolUse(tool) => turn.calls.push(Call::of(tool, directory)),
+            Event::Text(delta) if delta.parent_tool_id.is_none() => turn.text(&delta.message_id, delta.text.as_str()),
+            Event::Retract(retract) => turn.entries.retain(|entry| !entry.is_of(&retract.message_id)),
+            Event::ToolUse(tool) => {
+                turn.entries.push(Entry::Call(turn.calls.len()));
+                turn.calls.push(Call::of(tool, directory));
+            }
             Event::ToolResult(result) => turn.result(result),
             Event::PermissionRequest(request) => {
                 turn.requests.insert(request.request_id.clone(), request.tool_id.clone());
@@ -82,6 +114,7 @@ impl Record {
                 let texts = [&done.result.text, &done.result.final_text];
                 if let Some(text) = texts.into_iter().find(|text| !text.is_empty()).filter(|_| turn.answer.is_empty()) {
                     text.as_str().clone_into(&mut turn.answer);
+                    turn.entries.push(Entry::Text { message: None, text: turn.answer.clone() });
                 }
             }
             _ => {}
@@ -132,35 +165,103 @@ impl Call {
         let (label, arguments) = (call::label(tool), call::summary(tool, Some(directory)));
         let details = Details { tool: tool.clone(), result: None };
         let summary = format!("{label} {arguments}");
-        Self { id: tool.tool_id.clone(), summary, is_error: false, is_denied: false, details: Some(details) }
+        Self {
+            id: tool.tool_id.clone(),
+            summary,
+            failure: None,
+            is_denied: false,
+            details: Some(details),
+            exported: None,
+        }
+    }
+}
+
+impl Entry {
+    /// Whether it is a text of this message.
+    fn is_of(&self, id: &MessageId) -> bool {
+        matches!(self, Self::Text { message: Some(message), .. } if message == id)
+    }
+}
+
+impl Call {
+    /// Adds the lines of the call: a list item, and its change or output in a block.
+    fn markdown(&self, lines: &mut Vec<String>) {
+        let outcome = match &self.failure {
+            _ if self.is_denied => " (denied)".to_owned(),
+            Some(failure) => format!(" (failed: {})", code(failure)),
+            None => String::new(),
+        };
+        // Calls that follow each other are one list.
+        if lines.last().is_none_or(|last| !last.starts_with(ITEM)) {
+            lines.push(String::new());
+        }
+        lines.push(format!("{ITEM}{}{outcome}", code(&self.summary)));
+        let block = self.details.as_ref().and_then(|details| details.block(self.is_denied));
+        lines.extend(block.or_else(|| self.exported.clone()));
+    }
+}
+
+impl Details {
+    /// Returns the change or the output as a block of code in a list item, with a limit on its size.
+    fn block(&self, is_denied: bool) -> Option<String> {
+        let whole_call::Content { language, lines } = whole_call::content(&self.tool, self.result.as_ref(), is_denied)?;
+        let mut bytes = 0;
+        let fits = |line: &&String| {
+            bytes += line.len() + 1;
+            bytes <= MAX_BLOCK_BYTES
+        };
+        let shown: Vec<&String> = lines.iter().take_while(fits).collect();
+        let marks = "`".repeat(shown.iter().map(|line| longest_marks(line)).max().unwrap_or(0).max(2) + 1);
+        let mut block = format!("\n  {marks}{language}\n");
+        for line in &shown {
+            block.push_str(if line.is_empty() { "" } else { "  " });
+            block.push_str(line);
+            block.push('\n');
+        }
+        block.push_str(&format!("  {marks}"));
+        let hidden = lines.len() - shown.len();
+        if hidden > 0 {
+            block.push_str(&format!("\n\n  … {hidden} more {}", if hidden == 1 { "line" } else { "lines" }));
+        }
+        Some(block)
     }
 }
 
 impl Turn {
     /// Adds the lines of the turn.
     fn markdown(&self, agent: &str, lines: &mut Vec<String>) {
-        for prompt in &self.prompts {
-            lines.extend([String::new(), "## You".to_owned(), String::new()]);
-            lines.extend(prompt.trim_end().lines().map(|line| format!("> {line}")));
-        }
-        lines.extend([String::new(), format!("## {agent}")]);
-        if !self.calls.is_empty() {
-            lines.push(String::new());
-        }
-        lines.extend(self.calls.iter().map(|call| {
-            let outcome = match call.is_error {
-                _ if call.is_denied => " (denied)",
-                true => " (failed)",
-                false => "",
-            };
-            format!("- {}{outcome}", code(&call.summary))
-        }));
-        if !self.answer.trim().is_empty() {
-            lines.extend([String::new(), self.answer.trim_end().to_owned()]);
+        self.prompts.iter().for_each(|prompt| prompt_lines(prompt, lines));
+        let mut needs_heading = true;
+        for entry in &self.entries {
+            if let Entry::Prompt(prompt) = entry {
+                prompt_lines(prompt, lines);
+                needs_heading = true;
+                continue;
+            }
+            if std::mem::take(&mut needs_heading) {
+                lines.extend([String::new(), format!("## {agent}")]);
+            }
+            match entry {
+                Entry::Text { text, .. } if !text.trim().is_empty() => {
+                    lines.extend([String::new(), text.trim_matches('\n').trim_end().to_owned()]);
+                }
+                Entry::Call(index) => self.calls.get(*index).iter().for_each(|call| call.markdown(lines)),
+                _ => {}
+            }
         }
         if let Some(failure) = &self.failure {
             lines.extend([String::new(), format!("Failed: {}", code(failure))]);
         }
+    }
+
+    /// Adds a text of a message.
+    fn text(&mut self, id: &MessageId, part: &str) {
+        if let Some(Entry::Text { message: Some(message), text }) = self.entries.last_mut()
+            && message == id
+        {
+            return text.push_str(part);
+        }
+        self.entries.push(Entry::Text { message: Some(id.clone()), text: part.to_owned() });
     }
 
     /// Notes whether a call was denied.
@@ -175,7 +276,7 @@ impl Turn {
 
     fn result(&mut self, result: &ToolResult) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == result.tool_id) {
-            call.is_error = result.is_error == Some(true);
+            call.failure = whole_call::failure(result);
             call.is_denied &= result.is_error != Some(false);
             if let Some(details) = &mut call.details {
                 details.result = Some(result.clone());
@@ -190,132 +291,21 @@ fn paragraphs(messages: &AnswerView) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
+/// Adds the lines of a prompt.
+fn prompt_lines(prompt: &str, lines: &mut Vec<String>) {
+    lines.extend([String::new(), "## You".to_owned(), String::new()]);
+    lines.extend(prompt.trim_end().lines().map(|line| format!("> {line}")));
+}
+
+/// Returns the length of the longest sequence of backticks.
+fn longest_marks(text: &str) -> usize {
+    text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
+}
+
 /// Returns a text as Markdown code on one line.
 fn code(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
-    let marks = "`".repeat(longest + 1);
+    let marks = "`".repeat(longest_marks(&text) + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{marks}{space}{text}{space}{marks}")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use teamster::RunResult;
-    use teamster::event::{AnsweredBy, Delta, Done, PermissionRequest, ToolKind};
-
-    use super::*;
-
-    fn record() -> Record {
-        let mut record = Record::default();
-        let directory = Path::new("/home/dev");
-        for number in 1..=2 {
-            record.begin(Some(format!("prompt {number}\nsecond line")));
-            let tool = ToolUse::new("t", "Bash", json!({"command": "echo `x`"}).into(), ToolKind::Execute);
-            record.event(&Event::ToolUse(Box::new(tool)), directory);
-            let result = ToolResult::new("t", "out\u{1b}[1m\nput", Some(number == 2));
-            record.event(&Event::ToolResult(Box::new(result)), directory);
-            let mut result = RunResult::default();
-            result.text = format!("answer *{number}*").into();
-            record.event(&Event::Done(Box::new(Done::new(result))), directory);
-        }
-        record.steer("and this".to_owned());
-        record
-    }
-
-    #[test]
-    fn the_conversation_is_written_as_markdown() {
-        insta::assert_snapshot!(record().markdown("claude", Some("id"), Path::new("/home/dev"), true), @r"
-        # Conversation with claude
-
-        - Session: `id`
-        - Directory: `/home/dev`
-        - Earlier turns of the resumed conversation are not included.
-
-        ## You
-
-        > prompt 1
-        > second line
-
-        ## claude
-
-        - `` Run echo `x` ``
-
-        answer *1*
-
-        ## You
-
-        > prompt 2
-        > second line
-
-        ## You
-
-        > and this
-
-        ## claude
-
-        - `` Run echo `x` `` (failed)
-
-        answer *2*
-        ");
-    }
-
-    /// Adds a call that edits a file, which the user denied.
-    fn deny_edit(record: &mut Record) {
-        let directory = Path::new("/home/dev");
-        let input = json!({"file_path": "/home/dev/a.txt", "old_string": "one\n", "new_string": "two\n"});
-        let tool = ToolUse::new("e", "Edit", input.clone().into(), ToolKind::Edit);
-        record.event(&Event::ToolUse(Box::new(tool)), directory);
-        let mut request = PermissionRequest::new("r".into(), "Edit", input.into());
-        request.tool_id = Some("e".into());
-        record.event(&Event::PermissionRequest(Box::new(request)), directory);
-        let answered = PermissionAnswered::new("r".into(), PermissionDecision::Deny, AnsweredBy::Caller);
-        record.event(&Event::PermissionAnswered(Box::new(answered)), directory);
-        let result = ToolResult::new("e", "The user doesn't want to proceed", Some(true));
-        record.event(&Event::ToolResult(Box::new(result)), directory);
-    }
-
-    #[test]
-    fn calls_of_the_last_turn_are_shown_as_a_run_shows_them() {
-        let mut record = record();
-        assert_eq!(record.last_answer(), Some("answer *2*"));
-        deny_edit(&mut record);
-        let directory = Path::new("/home/dev");
-        let input = json!({"file_path": "/home/dev/b.txt", "old_string": "one\n", "new_string": "two\n"});
-        let tool = ToolUse::new("f", "Edit", input.into(), ToolKind::Edit);
-        record.event(&Event::ToolUse(Box::new(tool)), directory);
-        record.event(&Event::ToolResult(Box::new(ToolResult::new("f", "done", Some(false)))), directory);
-        let tool = ToolUse::new("m", "add", json!({"a": 1, "b": 2}).into(), ToolKind::Mcp);
-        record.event(&Event::ToolUse(Box::new(tool.with_server(Some("calc".into())))), directory);
-        let shown = record.calls_of_last_turn(directory, 80).unwrap();
-        insta::assert_snapshot!(shown.without_styles().as_str(), @r"
-        ● Run echo `x`  ✗ out⟦ESC⟧[1m
-          put
-        ● Edit a.txt  ✗ denied
-        ● Edit b.txt  ✓
-            - one
-            + two
-        ● calc: add a=1 b=2  no result
-        ");
-    }
-
-    #[test]
-    fn a_blank_line_separates_the_messages_of_an_answer() {
-        let mut record = Record::default();
-        record.begin(Some("hello".to_owned()));
-        for (message, text) in [("m1", "First I "), ("m1", "look.\n"), ("m2", "\n\n"), ("m3", "Done.")] {
-            record.event(&Event::Text(Delta::new(message, text)), Path::new("/home/dev"));
-        }
-        record.event(&Event::Done(Box::new(Done::new(RunResult::default()))), Path::new("/home/dev"));
-        assert_eq!(record.last_answer(), Some("First I look.\n\nDone."));
-    }
-
-    #[test]
-    fn an_exported_call_that_was_denied_is_not_a_failed_one() {
-        let mut record = record();
-        deny_edit(&mut record);
-        let text = record.markdown("claude", None, Path::new("/home/dev"), false);
-        assert!(text.contains("(failed)\n- `Edit a.txt` (denied)\n"), "{text}");
-    }
 }

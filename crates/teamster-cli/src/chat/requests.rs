@@ -85,8 +85,9 @@ impl<B: Backend> Chat<'_, B> {
     /// Asks the user to answer the agent's questions.
     async fn question(&mut self, asked: &Question) -> Result<(), End> {
         let (mut choices, mut attempt) = (Choices::new(), Attempt::First);
-        for item in &asked.questions {
-            self.message(question::format_question(item, width_of_stdout()));
+        let count = asked.questions.len();
+        for (number, item) in (1..).zip(&asked.questions) {
+            self.message(question::format_question(item, (number, count), width_of_stdout()));
             let chosen = loop {
                 let prompt = question::question_prompt(item, self.page.is_live());
                 match self.read_answer(prompt.into(), question::labels(item), attempt).await? {

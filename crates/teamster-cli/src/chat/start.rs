@@ -69,6 +69,7 @@ impl Start {
             completions: JoinSet::new(),
             notice: None,
             last_key: None,
+            submitted: None,
             prompt_is_shown: false,
             quit_is_announced: false,
         };

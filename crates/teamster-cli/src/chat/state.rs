@@ -13,7 +13,7 @@ use super::page::Page;
 use super::record::Record;
 use super::terminal_signals::{TerminalSignal, TerminalSignals};
 use super::usage_totals::UsageTotals;
-use crate::input::{Action, CompletionRequest, Input};
+use crate::input::{Action, Candidate, CompletionRequest, Input};
 use crate::printable::Printable;
 use crate::signals::{Signal, Signals};
 use crate::terminal::Terminal;
@@ -59,11 +59,13 @@ pub(super) struct Chat<'a, B> {
     pub(super) actions: VecDeque<Action>,
     /// Tasks whose results precede the next prompt.
     pub(super) tasks: JoinSet<TaskResult>,
-    pub(super) completions: JoinSet<(CompletionRequest, Vec<String>)>,
+    pub(super) completions: JoinSet<(CompletionRequest, Vec<Candidate>)>,
     /// A message in the live area until the next key.
     pub(super) notice: Option<Printable>,
     /// The time of the last key.
     pub(super) last_key: Option<Instant>,
+    /// The last text that was submitted while the agent worked.
+    pub(super) submitted: Option<(Instant, String)>,
     /// Whether the prompt of a terminal without a live area is shown.
     pub(super) prompt_is_shown: bool,
     /// Whether the next Ctrl-C quits.
@@ -113,7 +115,7 @@ pub(super) enum Occurrence<A> {
     /// Something arrives from the agent.
     Arrival(A),
     Task(TaskResult),
-    Completed(CompletionRequest, Vec<String>),
+    Completed(CompletionRequest, Vec<Candidate>),
     Tick,
     /// The terminal cannot be written.
     Closed,

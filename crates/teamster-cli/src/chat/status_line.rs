@@ -35,7 +35,7 @@ impl<B: Backend> Chat<'_, B> {
 
     fn content(&self, size: Size) -> Content {
         let width = size.columns.saturating_sub(1);
-        let View { mut lines, cursor } = self.input.view(width, (size.rows / 3).max(MIN_ROWS));
+        let View { mut lines, cursor } = self.input.view(width, (size.rows / 3).max(MIN_ROWS), size.rows);
         if let Some(notice) = &self.notice {
             lines.extend(notice.rows(width).into_iter().map(|row| row.styled(NOTICE)));
         }

@@ -39,18 +39,36 @@ impl CompletionRequest {
     }
 }
 
+/// What a word can be completed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) text: String,
+    /// What it is, for the menu.
+    pub(crate) note: &'static str,
+}
+
+impl Candidate {
+    pub(crate) fn new(text: impl Into<String>, note: &'static str) -> Self {
+        Self { text: text.into(), note }
+    }
+}
+
 /// The candidates of a word, one of which may be chosen.
 #[derive(Debug)]
 pub(super) struct Menu {
-    pub(super) candidates: Vec<String>,
+    pub(super) candidates: Vec<Candidate>,
     pub(super) chosen: Option<usize>,
+    /// Whether it was opened without Tab.
+    pub(super) is_offered: bool,
+    /// Whether the candidates are commands.
+    pub(super) is_of_commands: bool,
     /// The position of the word in the text.
     from: usize,
 }
 
 impl Menu {
     /// Completes the word. Returns a menu if there are several candidates.
-    pub(super) fn complete(text: &mut Text, request: &CompletionRequest, candidates: Vec<String>) -> Option<Self> {
+    pub(super) fn complete(text: &mut Text, request: &CompletionRequest, candidates: Vec<Candidate>) -> Option<Self> {
         // The text may have changed since the request.
         if text.before_cursor() != request.before {
             return None;
@@ -59,8 +77,8 @@ impl Menu {
         match candidates.as_slice() {
             [] => None,
             [one] => {
-                let end = if one.ends_with('/') { "" } else { " " };
-                text.replace_before_cursor(from, &format!("{one}{end}"));
+                let end = if one.text.ends_with('/') { "" } else { " " };
+                text.replace_before_cursor(from, &format!("{}{end}", one.text));
                 None
             }
             several => {
@@ -68,9 +86,20 @@ impl Menu {
                 if common.len() > request.word.len() {
                     text.replace_before_cursor(from, common);
                 }
-                Some(Self { candidates, chosen: None, from })
+                Some(Self::new(request, candidates, from, false))
             }
         }
+    }
+
+    /// Returns the menu of the word at the cursor, which is not completed. `None` if there are no candidates.
+    pub(super) fn offered(text: &Text, request: &CompletionRequest, candidates: Vec<Candidate>) -> Option<Self> {
+        let is_current = text.before_cursor() == request.before && !candidates.is_empty();
+        is_current.then(|| Self::new(request, candidates, text.position() - request.word.len(), true))
+    }
+
+    fn new(request: &CompletionRequest, candidates: Vec<Candidate>, from: usize, is_offered: bool) -> Self {
+        let is_of_commands = request.subject == Subject::Command;
+        Self { candidates, chosen: None, is_offered, is_of_commands, from }
     }
 
     /// Chooses the next candidate or the previous one.
@@ -84,16 +113,17 @@ impl Menu {
         };
         self.chosen = Some(index);
         if let Some(candidate) = self.candidates.get(index) {
-            text.replace_before_cursor(self.from, candidate);
+            text.replace_before_cursor(self.from, &candidate.text);
         }
     }
 }
 
-fn common_prefix(texts: &[String]) -> &str {
-    let Some((first, others)) = texts.split_first() else { return "" };
-    let common = |other: &String| {
-        let same = first.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
-        same.map_or(first.len().min(other.len()), |((at, _), _)| at)
+fn common_prefix(candidates: &[Candidate]) -> &str {
+    let Some((first, others)) = candidates.split_first() else { return "" };
+    let first = first.text.as_str();
+    let common = |other: &Candidate| {
+        let same = first.char_indices().zip(other.text.chars()).find(|((_, a), b)| a != b);
+        same.map_or(first.len().min(other.text.len()), |((at, _), _)| at)
     };
     first.get(..others.iter().map(common).min().unwrap_or(first.len())).unwrap_or_default()
 }
@@ -131,7 +161,7 @@ mod tests {
         let complete = |content: &str, candidates: &[&str]| {
             let mut text = at_end(content);
             let request = CompletionRequest::at_cursor(&text).unwrap();
-            let candidates = candidates.iter().map(|&candidate| candidate.to_owned()).collect();
+            let candidates = candidates.iter().map(|&candidate| Candidate::new(candidate, "")).collect();
             let menu = Menu::complete(&mut text, &request, candidates);
             (text, menu)
         };
@@ -153,7 +183,7 @@ mod tests {
         let mut text = at_end("@sr");
         let request = CompletionRequest::at_cursor(&text).unwrap();
         text.insert("x");
-        assert!(Menu::complete(&mut text, &request, vec!["src/".to_owned()]).is_none());
+        assert!(Menu::complete(&mut text, &request, vec![Candidate::new("src/", "")]).is_none());
         assert_eq!(text.as_str(), "@srx");
     }
 }

@@ -44,6 +44,11 @@ impl History {
         Some(&self.draft)
     }
 
+    /// Whether an earlier text is shown.
+    pub(super) fn is_shown(&self) -> bool {
+        self.shown.is_some()
+    }
+
     /// Shows the person's own text from now on.
     pub(super) fn reset(&mut self) {
         self.shown = None;

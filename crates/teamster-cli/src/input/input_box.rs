@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use termina::event::{KeyCode, KeyEvent, Modifiers};
 
-use super::completion::{CompletionRequest, Menu};
+use super::completion::{Candidate, CompletionRequest, Menu, Subject};
 use super::history::{History, Search};
 use super::text::Text;
 use super::vi::Vi;
@@ -57,6 +57,8 @@ pub(crate) struct Input {
     pub(crate) waiting: WaitingPrompts,
     pub(super) search: Option<Search>,
     pub(super) menu: Option<Menu>,
+    /// The text whose menu was closed.
+    pub(super) dismissed: Option<String>,
     /// The box for an answer, in front of the text.
     pub(super) answer: Option<AnswerBox>,
     /// Enter or Tab, whose meaning depends on whether text follows at once.
@@ -120,6 +122,7 @@ impl Input {
             waiting: WaitingPrompts::default(),
             search: None,
             menu: None,
+            dismissed: None,
             answer: None,
             pending: None,
             after_ctrl_x: false,
@@ -223,10 +226,25 @@ impl Input {
     }
 
     /// Shows the candidates of a completion.
-    pub(crate) fn complete(&mut self, request: &CompletionRequest, candidates: Vec<String>) {
+    pub(crate) fn complete(&mut self, request: &CompletionRequest, candidates: Vec<Candidate>) {
         if self.answer.is_none() {
             self.menu = Menu::complete(&mut self.text, request, candidates);
         }
+    }
+
+    /// Returns what a menu can be offered for: a command or its argument, at the end of the text.
+    pub(crate) fn offerable(&self) -> Option<CompletionRequest> {
+        let is_closed = self.menu.is_none() && self.answer.is_none() && self.search.is_none();
+        let is_typed = !self.is_vi_normal() && !self.history.is_shown() && self.text.after_cursor().is_empty();
+        if !(is_closed && is_typed) || self.dismissed.as_deref() == Some(self.text.as_str()) {
+            return None;
+        }
+        CompletionRequest::at_cursor(&self.text).filter(|request| request.subject != Subject::Path)
+    }
+
+    /// Shows the candidates of a word that is not completed yet.
+    pub(crate) fn offer(&mut self, request: &CompletionRequest, candidates: Vec<Candidate>) {
+        self.menu = Menu::offered(&self.text, request, candidates);
     }
 
     /// Inserts text into the box, or into that for an answer.

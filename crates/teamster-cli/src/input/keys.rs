@@ -44,7 +44,7 @@ impl Input {
         if self.answer.is_some() || self.search.is_some() {
             return None;
         }
-        if let Some(menu) = &mut self.menu {
+        if let Some(menu) = self.menu.as_mut().filter(|menu| !menu.is_offered || menu.chosen.is_some()) {
             menu.choose(&mut self.text, true);
             return None;
         }
@@ -120,6 +120,7 @@ impl Input {
 
     fn escape(&mut self) -> Option<Action> {
         if self.menu.take().is_some() {
+            self.dismissed = Some(self.text.as_str().to_owned());
             return None;
         }
         let Some(vi) = &mut self.vi else { return Some(Action::Stop) };
@@ -180,6 +181,10 @@ impl Input {
     }
 
     fn edit(&mut self, key: KeyEvent) -> Option<Action> {
+        if let Some(menu) = self.menu.as_mut().filter(|_| matches!(key.code, KeyCode::Up | KeyCode::Down)) {
+            menu.choose(&mut self.text, key.code == KeyCode::Down);
+            return None;
+        }
         self.menu = None;
         let modifiers = key.modifiers - Modifiers::SHIFT;
         if let Some(vi) = self.vi.as_mut().filter(|vi| vi.is_normal()) {

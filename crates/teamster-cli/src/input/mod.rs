@@ -21,7 +21,7 @@ mod vi;
 mod view;
 mod waiting;
 
-pub(crate) use self::completion::{CompletionRequest, Subject};
+pub(crate) use self::completion::{Candidate, CompletionRequest, Subject};
 pub(crate) use self::history::History;
 pub(crate) use self::input_box::{Action, Input, Keys};
 pub(crate) use self::view::View;

@@ -75,7 +75,7 @@ impl Box {
 
     /// Returns the shown lines, with the cursor as `|`.
     fn shown(&self, width: usize) -> String {
-        let View { lines, cursor } = self.input.view(width, 10);
+        let View { lines, cursor } = self.input.view(width, 10, 24);
         let mut lines: Vec<String> = lines.iter().map(|line| line.without_styles().as_str().to_owned()).collect();
         let line = &mut lines[cursor.row];
         let at = columns::byte_at_column(line, cursor.column);
@@ -208,7 +208,7 @@ fn tab_requests_candidates_and_goes_through_them() {
     typed.type_text("/permission ").code(KeyCode::Tab);
     let [Action::Complete(request)] = &typed.actions()[..] else { panic!("no request") };
     assert_eq!(request.subject, Subject::Argument("permission".to_owned()));
-    typed.input.complete(request, ["ask", "edit"].map(str::to_owned).to_vec());
+    typed.input.complete(request, ["ask", "edit"].map(|name| Candidate::new(name, "")).to_vec());
     assert_eq!(typed.shown(40), "> /permission |\n  ask\n  edit");
     typed.code(KeyCode::Tab).code(KeyCode::Tab);
     assert_eq!(typed.shown(40), "> /permission edit|\n  ask\n  edit");
@@ -253,7 +253,7 @@ fn a_long_text_is_wrapped_and_shown_around_the_cursor() {
     typed.input.paste("abcdefgh漢字ij\u{1b}k");
     assert_eq!(typed.shown(12), "> abcdefgh\n  漢字ij\n  ⟦ESC⟧k|");
     typed.input.paste(&"\nline".repeat(20));
-    let View { lines, cursor } = typed.input.view(12, 3);
+    let View { lines, cursor } = typed.input.view(12, 3, 24);
     assert_eq!((lines.len(), cursor), (3, crate::live_area::Cursor { row: 2, column: 6 }));
 }
 
@@ -314,7 +314,7 @@ proptest! {
                 other => named[usize::from(other) % named.len()],
             };
             typed.press(KeyEvent::new(code, modifiers));
-            let View { lines, cursor } = typed.input.view(width, 5);
+            let View { lines, cursor } = typed.input.view(width, 5, 24);
             prop_assert!(cursor.row < lines.len());
         }
     }
@@ -325,11 +325,36 @@ fn arrow_keys_choose_the_option_of_a_question_by_its_number() {
     let mut typed = Box::new(Keys::Emacs);
     typed.input.ask("which? ".into(), ["Red".into(), "Blue".into()].to_vec());
     typed.code(KeyCode::Down).code(KeyCode::Down).code(KeyCode::Down);
-    let lines = typed.input.view(40, 5).lines;
+    let lines = typed.input.view(40, 5, 24).lines;
     assert_eq!(lines.last().unwrap().without_styles().as_str(), "  ❯ Blue");
     typed.code(KeyCode::Up).code(KeyCode::Enter);
     assert_eq!(typed.actions, [Action::Answer("1".to_owned())]);
     // An answer in words is kept.
     typed.type_text("neither").code(KeyCode::Up).code(KeyCode::Enter);
     assert_eq!(typed.actions.last(), Some(&Action::Answer("neither".to_owned())));
+}
+
+#[test]
+fn a_menu_that_is_offered_is_used_with_arrows_and_closed_with_escape() {
+    let mut typed = Box::new(Keys::Emacs);
+    let offer = |typed: &mut Box| {
+        let request = typed.input.offerable()?;
+        let candidates = [("help", "print this help"), ("new", "start again")];
+        let candidates = candidates.map(|(name, note)| Candidate::new(name, note)).to_vec();
+        typed.input.offer(&request, candidates);
+        Some(request.subject)
+    };
+    assert_eq!(offer(&mut typed), None);
+    typed.type_text("/");
+    assert_eq!(offer(&mut typed), Some(Subject::Command));
+    assert_eq!(typed.input.text(), "/");
+    let lines = typed.input.view(40, 5, 24).lines;
+    let lines: Vec<_> = lines.iter().map(|line| line.without_styles().as_str().to_owned()).collect();
+    assert_eq!(lines, ["> /", "  /help  print this help", "  /new   start again"]);
+    typed.code(KeyCode::Down).code(KeyCode::Down);
+    assert_eq!(typed.input.text(), "/new");
+    typed.code(KeyCode::Escape);
+    assert_eq!(offer(&mut typed), None);
+    typed.type_text("x");
+    assert!(offer(&mut typed).is_some());
 }

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::columns::shown;
-use super::completion::Menu;
+use super::completion::{Candidate, Menu};
 use super::input_box::Input;
 use crate::live_area::Cursor;
 use crate::printable::{Printable, printable};
@@ -16,6 +16,8 @@ const INDENT: &str = "  ";
 /// The number of waiting prompts and of candidates that are shown.
 const SHOWN_PROMPTS: usize = 4;
 const SHOWN_CANDIDATES: usize = 6;
+/// The rows of the other lines around a menu.
+const OTHER_ROWS: usize = 8;
 
 const DIM: Style = Style::new().dimmed();
 const MARK: Style = AnsiColor::Cyan.on_default();
@@ -29,8 +31,9 @@ pub(crate) struct View {
 }
 
 impl Input {
-    /// Returns the lines of the box. A long text is shown around the cursor, in at most `rows` lines.
-    pub(crate) fn view(&self, width: usize, rows: usize) -> View {
+    /// Returns the lines of the box on a screen with this number of rows. A long text is shown around the cursor, in at most
+    /// `rows` lines.
+    pub(crate) fn view(&self, width: usize, rows: usize, screen_rows: usize) -> View {
         let mut view = View { lines: self.waiting_lines(width), cursor: Cursor::default() };
         let width = width.max(8);
         match (&self.answer, &self.search) {
@@ -55,7 +58,8 @@ impl Input {
                 let prompt = Printable::from(if self.is_vi_normal() { ": " } else { PROMPT }).styled(MARK);
                 view.add_text(wrap(&prompt, self.text.as_str(), self.text.position(), width), rows);
                 if let Some(menu) = &self.menu {
-                    view.lines.extend(menu_lines(menu, width));
+                    let candidates = screen_rows.saturating_sub(OTHER_ROWS).max(SHOWN_CANDIDATES);
+                    view.lines.extend(menu_lines(menu, width, candidates));
                 }
             }
         }
@@ -202,13 +206,21 @@ fn one_line(text: &str) -> Printable {
     if lines > 1 { printable!("({} lines) {}", lines, shown) } else { shown }
 }
 
-fn menu_lines(menu: &Menu, width: usize) -> Vec<Printable> {
-    let first = menu.chosen.unwrap_or(0).saturating_sub(SHOWN_CANDIDATES - 1);
+fn menu_lines(menu: &Menu, width: usize, limit: usize) -> Vec<Printable> {
+    let first = menu.chosen.unwrap_or(0).saturating_sub(limit - 1);
     let style = |index: usize| if menu.chosen == Some(index) { CHOSEN } else { Style::new() };
-    let candidates = menu.candidates.iter().enumerate().skip(first).take(SHOWN_CANDIDATES);
+    let mark = if menu.is_of_commands { "/" } else { "" };
+    let name = |candidate: &Candidate| printable!("{}{}", mark, Printable::exact(&candidate.text));
+    let longest = menu.candidates.iter().map(|candidate| name(candidate).columns()).max().unwrap_or(0);
+    let candidates = menu.candidates.iter().enumerate().skip(first).take(limit);
     let mut lines: Vec<Printable> = candidates
-        .map(|(index, name)| {
-            printable!("{}{}", INDENT, Printable::exact(name).cut(width.saturating_sub(4)).styled(style(index)))
+        .map(|(index, candidate)| {
+            let name = name(candidate).cut(width.saturating_sub(4));
+            let space = " ".repeat(longest.saturating_sub(name.columns()) + 2);
+            let note = printable!("{}{}", Printable::prose(&space), candidate.note);
+            let note = if candidate.note.is_empty() { Printable::default() } else { note };
+            let note = note.cut(width.saturating_sub(INDENT.len() + name.columns() + 1));
+            printable!("{}{}{}", INDENT, name.styled(style(index)), note.styled(DIM))
         })
         .collect();
     let hidden = menu.candidates.len().saturating_sub(lines.len());

@@ -40,6 +40,12 @@ impl WaitingPrompts {
         last
     }
 
+    /// Removes the last prompt if it is this text.
+    pub(crate) fn remove_last(&mut self, text: &str) -> bool {
+        let is_last = self.prompts.back().is_some_and(|last| last == text);
+        is_last && self.take_last().is_some()
+    }
+
     /// Keeps the prompts until the person confirms that they are sent.
     pub(crate) fn hold(&mut self) {
         self.is_held = !self.prompts.is_empty();

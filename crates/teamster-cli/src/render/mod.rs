@@ -5,6 +5,7 @@
 
 mod chat;
 mod failure;
+mod held_logs;
 mod json;
 mod live;
 mod ndjson;
@@ -12,6 +13,7 @@ pub(crate) mod pretty;
 mod renderer;
 pub(crate) mod status;
 mod text;
+mod waiting;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::time::{Duration, Instant};
@@ -25,6 +27,8 @@ use crate::printable::Printable;
 #[cfg(feature = "serve")]
 pub(crate) use failure::write_warning;
 pub(crate) use failure::{Hints, write_error, write_notice};
+use held_logs::HeldLogs;
+pub(crate) use held_logs::{LogStream, release as release_logs};
 pub(crate) use json::{JsonWriter, write_document};
 use live::Live;
 pub(crate) use renderer::is_interactive;
@@ -44,6 +48,7 @@ pub(crate) struct Output {
     agent: String,
     hints: Hints,
     live: Option<Live>,
+    logs: Option<HeldLogs>,
 }
 
 impl Output {
@@ -55,8 +60,13 @@ impl Output {
         }
         let (mut live, out) = Live::of_stdout();
         live.start(Status::new(Printable::exact(agent), Instant::now()));
+        let (logs, out) = HeldLogs::start(out);
         let to = Streams { out, err: Box::new(anstream::stderr()) };
-        Self { live: Some(live), ..Self::over(to, format, agent, screen, tool_output.unwrap_or(ToolOutput::Short)) }
+        Self {
+            live: Some(live),
+            logs,
+            ..Self::over(to, format, agent, screen, tool_output.unwrap_or(ToolOutput::Short))
+        }
     }
 
     /// Writes a run to the streams of this process.
@@ -67,7 +77,12 @@ impl Output {
             Format::Pretty => Box::new(anstream::stdout()),
             Format::Text | Format::Ndjson | Format::Json => Box::new(io::stdout()),
         };
-        Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, agent, screen, tool_output)
+        let (logs, out) = match format {
+            Format::Pretty | Format::Text => HeldLogs::start(out),
+            Format::Ndjson | Format::Json => (None, out),
+        };
+        let to = Streams { out, err: Box::new(anstream::stderr()) };
+        Self { logs, ..Self::over(to, format, agent, screen, tool_output) }
     }
 
     /// Whether the output changes with time, so that [`tick`](Self::tick) must be called.
@@ -80,8 +95,20 @@ impl Output {
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn tick(&mut self, now: Instant) -> io::Result<()> {
+        self.write_logs()?;
         let Some(live) = &mut self.live else { return Ok(()) };
         live.update(self.renderer.tail(), now)
+    }
+
+    /// Writes the log lines that waited for the end of a line.
+    fn write_logs(&mut self) -> io::Result<()> {
+        let Some(lines) = self.logs.as_ref().and_then(HeldLogs::take) else { return Ok(()) };
+        if let Some(live) = &mut self.live {
+            live.hide()?;
+        }
+        // A closed standard error must not cause a failure.
+        _ = self.to.err.write_all(&lines).and_then(|()| self.to.err.flush());
+        Ok(())
     }
 
     /// Writes a chat to the streams of this process.
@@ -93,6 +120,7 @@ impl Output {
         } else {
             (None, Box::new(anstream::stdout()) as Box<dyn Write + Send>)
         };
+        let (logs, out) = HeldLogs::start(out);
         let renderer =
             Box::new(pretty::Pretty::of_chat(screen).with_tool_output(tool_output.unwrap_or(ToolOutput::Short)));
         // On the same terminal, errors must not be written into the live area.
@@ -100,7 +128,15 @@ impl Output {
             Some(live) if io::stderr().is_terminal() => live.stream(),
             _ => Box::new(anstream::stderr()),
         };
-        Self { renderer, to: Streams { out, err }, failure: None, agent: agent.to_owned(), hints: Hints::Chat, live }
+        Self {
+            renderer,
+            to: Streams { out, err },
+            failure: None,
+            agent: agent.to_owned(),
+            hints: Hints::Chat,
+            live,
+            logs,
+        }
     }
 
     /// Replaces the hints of failures.
@@ -117,7 +153,8 @@ impl Output {
             Format::Ndjson => Box::new(ndjson::Ndjson::default()),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None, agent: agent.to_owned(), hints: Hints::Run { directory: None }, live: None }
+        let hints = Hints::Run { directory: None };
+        Self { renderer, to, failure: None, agent: agent.to_owned(), hints, live: None, logs: None }
     }
 
     /// Writes an event that arrived at this time.
@@ -157,6 +194,7 @@ impl Output {
 
     fn after(&mut self, event: &Event, now: Instant) -> io::Result<()> {
         self.note(event);
+        self.write_logs()?;
         let Some(live) = &mut self.live else { return Ok(()) };
         if live.event(event, now) {
             live.update(self.renderer.tail(), now)?;

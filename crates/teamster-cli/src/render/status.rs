@@ -6,6 +6,7 @@ use teamster::event::{Event, RateLimitStatus, ToolId, ToolKind, Usage, Warning, 
 
 use super::pretty::style::{BULLET as SPINNER, DIM};
 use super::pretty::{call, closing};
+use super::waiting::Waiting;
 use crate::printable::{Printable, printable};
 
 /// The frames of the spinner.
@@ -24,6 +25,8 @@ pub(crate) struct Status {
     /// The calls without a result, the oldest first.
     calls: Vec<RunningCall>,
     usage: Option<Usage>,
+    /// The time for which the run waited for a person.
+    waiting: Waiting,
 }
 
 /// What the agent does, if no tool runs.
@@ -55,17 +58,20 @@ struct RunningCall {
     id: ToolId,
     name: Printable,
     since: Instant,
+    /// For how long the run had waited for a person before the call.
+    waited_before: Duration,
 }
 
 impl Status {
     /// Creates the status of a run of this agent that starts now.
     pub(crate) fn new(agent: Printable, now: Instant) -> Self {
         let (phase, calls) = (Phase::Starting, Vec::new());
-        Self { agent, started: now, phase, calls, usage: None }
+        Self { agent, started: now, phase, calls, usage: None, waiting: Waiting::default() }
     }
 
     /// Updates the status.
     pub(crate) fn event(&mut self, event: &Event, now: Instant) {
+        self.waiting.event(event, now);
         match event {
             Event::Queued(queued) => self.phase = Phase::Queued { position: queued.position },
             Event::Init(_) | Event::Thinking(_) | Event::Retract(_) | Event::PermissionAnswered(_) => {
@@ -77,7 +83,12 @@ impl Status {
                     ToolKind::Execute => printable!("running {}", call::summary(tool, None)),
                     _ => printable!("{} {}", call::label(tool), call::summary(tool, None)),
                 };
-                self.calls.push(RunningCall { id: tool.tool_id.clone(), name: name.cut(CALL_COLUMNS), since: now });
+                self.calls.push(RunningCall {
+                    id: tool.tool_id.clone(),
+                    name: name.cut(CALL_COLUMNS),
+                    since: now,
+                    waited_before: self.waiting.total(now),
+                });
                 self.phase = Phase::Thinking;
             }
             Event::ToolResult(result) => self.calls.retain(|call| call.id != result.tool_id),
@@ -95,8 +106,9 @@ impl Status {
 
     /// Returns the line.
     pub(crate) fn line(&self, now: Instant) -> Printable {
-        let elapsed = now.saturating_duration_since(self.started);
-        let frame = usize::try_from(elapsed.as_millis() / FRAME_TIME_MS).unwrap_or(0) % FRAMES.len();
+        let passed = now.saturating_duration_since(self.started);
+        let elapsed = passed.saturating_sub(self.waiting.total(now));
+        let frame = usize::try_from(passed.as_millis() / FRAME_TIME_MS).unwrap_or(0) % FRAMES.len();
         let frame = FRAMES.get(frame).copied().unwrap_or_default();
         let tokens = self.usage.as_ref().map(|usage| printable!("{} tokens", closing::count(usage.total())));
         let parts = [Some(self.agent.clone()), Some(self.activity(now)), Some(seconds(elapsed)), tokens];
@@ -104,10 +116,15 @@ impl Status {
         printable!("{} {}", Printable::from(frame).styled(SPINNER), line.styled(DIM))
     }
 
+    /// Returns for how long the open requests wait.
+    fn waited(&self, now: Instant) -> Printable {
+        self.waiting.current(now).map(|waited| printable!(" {}", seconds(waited))).unwrap_or_default()
+    }
+
     fn activity(&self, now: Instant) -> Printable {
         match (&self.phase, self.calls.last()) {
-            (Phase::WaitingForPermission, _) => "waiting for permission".into(),
-            (Phase::WaitingForAnswer, _) => "waiting for your answer".into(),
+            (Phase::WaitingForPermission, _) => printable!("waiting for permission{}", self.waited(now)),
+            (Phase::WaitingForAnswer, _) => printable!("waiting for your answer{}", self.waited(now)),
             (Phase::Retrying { at, reason }, _) => {
                 let wait = at.map(|at| at.saturating_duration_since(now)).filter(|wait| !wait.is_zero());
                 let wait = wait.map(|wait| printable!(" in {} s", wait.as_secs() + 1)).unwrap_or_default();
@@ -120,7 +137,8 @@ impl Status {
             (_, Some(call)) => {
                 let more = self.calls.len() - 1;
                 let more = if more > 0 { printable!(" and {} more", more) } else { Printable::default() };
-                let since = seconds(now.saturating_duration_since(call.since));
+                let waited = self.waiting.total(now).saturating_sub(call.waited_before);
+                let since = seconds(now.saturating_duration_since(call.since).saturating_sub(waited));
                 printable!("{}{} {}", &call.name, more, since)
             }
             (Phase::Queued { position }, None) => printable!("waiting for other runs (position {})", *position),
@@ -152,7 +170,10 @@ fn seconds(duration: Duration) -> Printable {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use teamster::event::{Init, PermissionRequest, Queued, ToolResult, ToolUse, UsageScope, UsageSoFar};
+    use teamster::event::{
+        AnsweredBy, Init, PermissionAnswered, PermissionDecision, PermissionRequest, Queued, ToolResult, ToolUse,
+        UsageScope, UsageSoFar,
+    };
 
     use super::*;
 
@@ -181,13 +202,16 @@ mod tests {
         status.event(&Event::ToolResult(Box::new(ToolResult::new("a", "", None))), start);
         let request = PermissionRequest::new("r".into(), "Bash", json!({}).into());
         status.event(&Event::PermissionRequest(Box::new(request)), start);
-        assert_eq!(shown(&status, 70), "codex · waiting for permission · 1m 10s");
+        assert_eq!(shown(&status, 70), "codex · waiting for permission 1m 10s · 0 s");
+        let answered = PermissionAnswered::new("r".into(), PermissionDecision::Allow, AnsweredBy::Caller);
+        status.event(&Event::PermissionAnswered(Box::new(answered)), start + Duration::from_secs(5));
+        assert_eq!(shown(&status, 9), "codex · thinking · 4 s");
         let mut usage = Usage::default();
         (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) = (1000, Some(200), 34);
         status.event(&Event::Usage(Box::new(UsageSoFar::new(usage, UsageScope::Run))), start);
         let retry = Warning::new(WarningCode::Retrying, "busy").with("delayMs", 4000).with("status", 429);
         status.event(&retry.into(), start);
         assert_eq!(shown(&status, 0), "codex · retrying in 5 s (429) · 0 s · 1.2k tokens");
-        assert_eq!(shown(&status, 9), "codex · retrying (429) · 9 s · 1.2k tokens");
+        assert_eq!(shown(&status, 9), "codex · retrying (429) · 4 s · 1.2k tokens");
     }
 }

@@ -53,13 +53,19 @@ impl Question {
 impl QuestionItem {
     /// Creates a question. Without options, any text is an answer.
     pub fn new(id: impl Into<UntrustedText>, text: impl Into<UntrustedText>, options: Vec<QuestionOption>) -> Self {
-        Self { id: id.into(), text: text.into(), options, multiple: None }
+        Self { id: id.into(), text: text.into(), options, multiple: None, header: None }
     }
 
     /// Sets whether several options can be chosen; `None` if that is unknown.
     #[must_use]
     pub fn with_multiple(self, multiple: Option<bool>) -> Self {
         Self { multiple, ..self }
+    }
+
+    /// Sets the topic; `None` if the agent names none.
+    #[must_use]
+    pub fn with_header(self, header: Option<UntrustedText>) -> Self {
+        Self { header, ..self }
     }
 }
 

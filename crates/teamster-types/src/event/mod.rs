@@ -220,6 +220,9 @@ pub struct QuestionItem {
     /// Whether several choices are allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiple: Option<bool>,
+    /// The question's topic in one or two words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<UntrustedText>,
 }
 
 /// A choice of a question.

@@ -151,7 +151,7 @@ fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Val
     input
 }
 
-/// Reads `{"questions": [{"question", "options": [{"label", "description"}], "multiSelect"}]}`. The text of a question is its id.
+/// Reads `{"questions": [{"question", "header", "options": [{"label", "description"}], "multiSelect"}]}`. The text of a question is its id.
 fn questions(input: &Value) -> Vec<QuestionItem> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let option = |option: &Value| {
@@ -162,7 +162,8 @@ fn questions(input: &Value) -> Vec<QuestionItem> {
         let options = question.get("options").and_then(Value::as_array);
         Some(
             QuestionItem::new(words.clone(), words, options.into_iter().flatten().filter_map(option).collect())
-                .with_multiple(question.get("multiSelect").and_then(Value::as_bool)),
+                .with_multiple(question.get("multiSelect").and_then(Value::as_bool))
+                .with_header(text(question, "header").map(Into::into)),
         )
     };
     let questions = input.get("questions").and_then(Value::as_array);

@@ -9,17 +9,17 @@ use crate::printable::{Printable, printable};
 
 /// The commands that work here, with their arguments and their effects.
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("agent", " NAME", "let another agent answer from the next turn on"),
-    Command::new("copy", "", "copy the last answer to the clipboard (OSC 52)"),
-    Command::new("cost", "", "print tokens and cost of the turns shown here"),
-    Command::new("export", " FILE", "write the turns shown here to a new Markdown file"),
-    Command::new("help", "", "print this help"),
-    Command::new("model", " [NAME]", "use another model; without a name: print the current one"),
-    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it"),
-    Command::new("quit", "", "leave; a running turn continues. Ctrl-D does the same"),
-    Command::new("exit", "", "leave"),
-    Command::new("tools", "", "print the tool calls of the last turn, whole"),
-    Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands"),
+    Command::new("agent", " NAME", "let another agent answer from the next turn on", "use another agent"),
+    Command::new("copy", "", "copy the last answer to the clipboard (OSC 52)", "copy the last answer"),
+    Command::new("cost", "", "print tokens and cost of the turns shown here", "tokens and cost"),
+    Command::new("export", " FILE", "write the turns shown here to a new Markdown file", "write Markdown"),
+    Command::new("help", "", "print this help", "this help"),
+    Command::new("model", " [NAME]", "use another model; without a name: print the current one", "set or print it"),
+    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it", "set or print it"),
+    Command::new("quit", "", "leave; a running turn continues. Ctrl-D does the same", "leave; turns continue"),
+    Command::new("exit", "", "leave", "leave"),
+    Command::new("tools", "", "print the tool calls of the last turn, whole", "the last turn's calls"),
+    Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands", "send /TEXT as it is"),
 ];
 
 impl Chat<'_, GatewayConversation> {

@@ -180,6 +180,8 @@ impl Chat<'_, GatewayConversation> {
                 self.message(failure);
             }
         }
+        // How to stop the turn is not news any more.
+        self.notice = None;
         for event in held {
             self.show_event(event, None);
         }

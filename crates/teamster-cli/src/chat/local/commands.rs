@@ -11,6 +11,7 @@ use crate::chat::record::Record;
 use crate::chat::state::{Chat, End, TaskResult};
 use crate::chat::usage_totals::UsageTotals;
 use crate::printable::{Printable, printable};
+use crate::render::width_of_stdout;
 
 /// The agent whose `/compact` works in a session. The others have no command for it there.
 const AGENT_WITH_COMPACT: &str = "claude";
@@ -27,12 +28,10 @@ impl Chat<'_, LocalSession> {
             Line::Resume(Some(id)) => return self.resume(id).await,
             Line::Sessions { all } => self.list_sessions(all),
             Line::Resume(None) => {
-                let id =
-                    self.backend.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
-                self.message(printable!(
-                    "this conversation: {}; /resume ID resumes another one, and /sessions lists them",
-                    id
-                ));
+                let id = self.backend.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
+                let text =
+                    printable!("this conversation: {}; /resume ID resumes another one, and /sessions lists them", id);
+                self.message(text.wrapped(width_of_stdout(), 0));
             }
             Line::Agent(Some(agent)) => {
                 return self.start_conversation(agent.to_lowercase(), Conversation::New).await;
@@ -112,6 +111,7 @@ impl Chat<'_, LocalSession> {
         };
         let old = std::mem::replace(&mut self.backend.session, Arc::new(session));
         (self.backend.plan.agent, self.backend.plan.request, self.totals) = (agent, request, UsageTotals::default());
+        self.backend.accepted_model.clone_from(&self.backend.plan.request.model);
         let plan = &self.backend.plan;
         plan.saved_rules.allow_in(&self.backend.session, &plan.agent);
         (self.record, self.model) = (Record::default(), None);

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use teamster::event::{Event, PermissionRequest, RequestId, SessionId};
+use teamster::event::{Event, PermissionRequest, RequestId, SessionId, WarningCode};
 use teamster::request::{Answer, Conversation};
-use teamster::{Control, Readiness, Run, SendError, Sent, Session};
+use teamster::{Control, Readiness, Registry, Run, SendError, Sent, Session};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 
@@ -48,12 +48,16 @@ pub(super) struct LocalSession {
     next_turns: VecDeque<(Option<String>, Run)>,
     /// Prompts that are sent into the running turn. Their results precede the next prompt.
     sends: JoinSet<(String, Result<Sent, SendError>)>,
+    /// The last model with which a turn succeeded. It is used again if the agent refuses a new one.
+    accepted_model: Option<String>,
 }
 
 /// The running turn.
 #[derive(Debug)]
 struct Turn {
     prompt: Option<String>,
+    /// The selected model at its start.
+    model: Option<String>,
     run: Run,
     control: Control,
     /// Whether it was stopped.
@@ -80,13 +84,43 @@ pub(super) enum Arrival {
     Failed(io::Error),
 }
 
+/// The start of the warning of every agent that refuses a model.
+const MODEL_REFUSED: &str = "the model was not changed";
+
 const CAUTION: Style = AnsiColor::Yellow.on_default();
 
 impl LocalSession {
     pub(super) fn new(plan: SessionPlan, session: Session, journal: Journal) -> Self {
         let session = Arc::new(session);
         plan.saved_rules.allow_in(&session, &plan.agent);
-        Self { plan, session, journal, turn: None, next_turns: VecDeque::new(), sends: JoinSet::new() }
+        let (turn, next_turns, sends) = (None, VecDeque::new(), JoinSet::new());
+        let accepted_model = plan.request.model.clone();
+        Self { plan, session, journal, turn, next_turns, sends, accepted_model }
+    }
+
+    /// Returns the id of the conversation. That of a resumed one is known before its first turn.
+    fn id(&self) -> Option<SessionId> {
+        let resumed = match &self.plan.request.conversation {
+            Conversation::Resume(id) if !id.as_str().is_empty() => Some(id.clone()),
+            _ => None,
+        };
+        self.session.id().or(resumed)
+    }
+
+    /// Uses the last accepted model again, if an event reports that the agent refused it.
+    fn restore_refused_model(&mut self, event: &Event) {
+        if let Event::Warning(warning) = event
+            && warning.code == WarningCode::OptionIgnored
+            && warning.message.starts_with(MODEL_REFUSED)
+        {
+            self.plan.request.model.clone_from(&self.accepted_model);
+            if let Some(turn) = &mut self.turn {
+                turn.model.clone_from(&self.accepted_model);
+            }
+            if let Some(model) = &self.plan.request.model {
+                self.journal.set_model(model.clone());
+            }
+        }
     }
 }
 
@@ -201,6 +235,10 @@ impl Backend for LocalSession {
         self.plan.runtime.registry().names().map(str::to_owned).collect()
     }
 
+    fn models(&self) -> Option<(Registry, String)> {
+        Some((self.plan.runtime.registry().clone(), self.plan.agent.clone()))
+    }
+
     fn status(chat: &Chat<'_, Self>) -> Status {
         let request = &chat.backend.plan.request;
         Status {
@@ -211,7 +249,7 @@ impl Backend for LocalSession {
     }
 
     fn origin(chat: &Chat<'_, Self>) -> Origin {
-        let id = chat.backend.session.id();
+        let id = chat.backend.id();
         Origin {
             id: id.as_ref().map(SessionId::as_str).map(str::to_owned),
             is_partial: chat.backend.plan.request.conversation != Conversation::New,
@@ -223,13 +261,13 @@ impl Backend for LocalSession {
     }
 
     async fn leave(chat: &mut Chat<'_, Self>) {
-        let Some(id) = chat.backend.session.id() else { return };
+        let Some(id) = chat.backend.id() else { return };
         let (agent, id) = (Printable::shell_word(chat.backend.agent()), Printable::shell_word(id.as_str()));
         chat.message(printable!("to resume:\n  teamster chat --agent {} --resume {}", agent, id));
     }
 
     async fn close(self, signals: &mut Signals) -> u8 {
-        let Self { plan, session, journal, turn, next_turns, sends } = self;
+        let Self { plan, session, journal, turn, next_turns, sends, .. } = self;
         drop((sends, next_turns, turn));
         tokio::select! {
             () = session.close() => {}

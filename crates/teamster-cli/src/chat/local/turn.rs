@@ -46,8 +46,9 @@ impl Chat<'_, LocalSession> {
         self.terminal.set_echo(false);
         self.page.start_turn(Printable::exact(&self.backend.plan.agent));
         let control = run.control();
+        let model = self.backend.plan.request.model.clone();
         self.backend.turn =
-            Some(Turn { prompt, run, control, is_interrupted: false, has_started: false, has_ended: false });
+            Some(Turn { prompt, model, run, control, is_interrupted: false, has_started: false, has_ended: false });
     }
 
     /// Starts a turn that the agent started by itself. A prompt that the agent does not have yet waits for its end.
@@ -78,7 +79,13 @@ impl Chat<'_, LocalSession> {
             turn.has_started |= !matches!(event, Event::Queued(_));
             turn.has_ended |= matches!(event, Event::Done(_));
         }
+        self.backend.restore_refused_model(&event);
         if let Event::Done(done) = &event {
+            // How to stop the turn is not news any more.
+            self.notice = None;
+            if let Some(turn) = self.backend.turn.as_ref().filter(|_| !done.result.is_error) {
+                self.backend.accepted_model.clone_from(&turn.model);
+            }
             self.backend.journal.add(&done.result);
             let failed = done.result.is_error || done.result.aborted;
             if failed || self.input.waiting.is_held() {

@@ -59,12 +59,19 @@ impl Fields {
         let each = |(name, value): &(String, Box<RawValue>)| {
             let name = printable!("    {}: ", key(name));
             match serde_json::from_str::<String>(value.get()) {
-                Ok(text) => folded(name, &text, width),
-                Err(_) => folded(printable!("{}{} ", name, JSON), value.get(), width),
+                Ok(text) if !is_scalar(&text) => folded(name, &text, width),
+                Err(_) if is_scalar(value.get()) => folded(name, value.get(), width),
+                _ => folded(printable!("{}{} ", name, JSON), value.get(), width),
             }
         };
         self.0.iter().flat_map(each).collect()
     }
+}
+
+/// Whether a text is a JSON value that is no text, list or object. It is shown as it is, so such a text is shown as JSON.
+fn is_scalar(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Value>(text)
+        .is_ok_and(|value| !(value.is_string() || value.is_array() || value.is_object()))
 }
 
 /// Formats an input that is not an object.

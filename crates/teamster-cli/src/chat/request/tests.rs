@@ -128,7 +128,7 @@ fn a_change_is_shown_as_a_difference_after_its_path() {
         -     1
         +     2
           }
-        replace_all: ⟦JSON⟧ false
+        replace_all: false
         tool: Edit
       [y] yes, this time
       [n] no; n WHY also tells the agent why
@@ -175,7 +175,7 @@ fn every_field_is_shown_as_it_was_written() {
         asked.input = serde_json::from_str(input).unwrap();
         details(&asked).strip_suffix("    tool: Bash").unwrap().trim_end().to_owned()
     };
-    assert_eq!(fields(r#"{"b":"1","b":1,"a":[1e400]}"#), "    b: 1\n    b: ⟦JSON⟧ 1\n    a: ⟦JSON⟧ [1e400]");
+    assert_eq!(fields(r#"{"b":"1","b":1,"a":[1e400]}"#), "    b: ⟦JSON⟧ \"1\"\n    b: 1\n    a: ⟦JSON⟧ [1e400]");
     assert_eq!(fields(r#"{"a: b":"c","":"\ud800"}"#), "    \"a: b\": c\n    \"\": ⟦JSON⟧ \"\\ud800\"");
     // Two commands are two fields, so that none of them looks like the only one.
     assert_eq!(fields(r#"{"command":"ls","cmd":"rm"}"#), "    command: ls\n    cmd: rm");

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use teamster::event::{RunResult, Usage, UsageScope};
 
+use super::style::NOTICEABLE;
 use crate::printable::{Printable, printable};
 
-/// Returns the summary: one line, two if the session id does not fit, or none if nothing is known.
-pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
+/// Returns the summary of a turn that waited for a person this long: one line, two if the session id does not fit, or none if nothing is known.
+pub(super) fn lines(result: &RunResult, waited: Duration, width: usize) -> Vec<Printable> {
     let turns = result.num_turns.filter(|turns| *turns > 0);
     let turns = turns.map(|turns| printable!("{} {}", turns, if turns == 1 { "turn" } else { "turns" }));
     let cost = result.total_cost_usd.filter(|cost| *cost > 0.0).map(dollars);
@@ -17,13 +18,21 @@ pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
     if known.is_empty() && session.is_none() {
         return Vec::new();
     }
-    let took = duration(Duration::from_millis(result.duration_ms));
-    let line = Printable::join(known.into_iter().chain([took]), " · ");
+    let took = Duration::from_millis(result.duration_ms).saturating_sub(waited);
+    let line = Printable::join(known.into_iter().chain([time(took, waited)]), " · ");
     match session {
         Some(session) if line.columns() + session.columns() + 3 > width => vec![line, session],
         Some(session) => vec![printable!("{} · {}", line, session)],
         None => vec![line],
     }
+}
+
+/// Formats the time of work, and apart from it the time for which it waited for a person.
+pub(super) fn time(worked: Duration, waited: Duration) -> Printable {
+    if waited < NOTICEABLE {
+        return duration(worked);
+    }
+    printable!("{} + {} waiting for you", duration(worked), duration(waited))
 }
 
 /// Formats a duration with one or two units.
@@ -89,8 +98,10 @@ mod tests {
         result.session_id = Some("67c9c3e6-c7de-48a2-bc6b-8c0c662932f4".into());
         result.duration_ms = 4_200;
         let id = "session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4";
-        assert_eq!(lines(&result, 80), [printable!("claude-opus · 4.2s · {}", id)]);
-        assert_eq!(lines(&result, 60), [Printable::from("claude-opus · 4.2s"), id.into()]);
-        assert_eq!(lines(&RunResult::default(), 80), Vec::<Printable>::new());
+        assert_eq!(lines(&result, Duration::ZERO, 80), [printable!("claude-opus · 4.2s · {}", id)]);
+        assert_eq!(lines(&result, Duration::ZERO, 60), [Printable::from("claude-opus · 4.2s"), id.into()]);
+        let waited = lines(&result, Duration::from_secs(3), 90);
+        assert_eq!(waited, [printable!("claude-opus · 1.2s + 3.0s waiting for you · {}", id)]);
+        assert_eq!(lines(&RunResult::default(), Duration::ZERO, 80), Vec::<Printable>::new());
     }
 }

@@ -40,6 +40,7 @@ use crate::args::ToolOutput;
 use crate::option_names;
 use crate::printable::{Printable, printable};
 use crate::render::renderer::{Renderer, Screen, Streams};
+use crate::render::waiting::Waiting;
 
 pub(super) struct Pretty {
     screen: Screen,
@@ -66,6 +67,8 @@ pub(super) struct Pretty {
     /// The Markdown formatter of the answer, if styles are enabled.
     markdown: Option<Markdown>,
     chat: Option<Chat>,
+    /// The time for which the turn waited for a person.
+    waiting: Waiting,
 }
 
 /// The state of a chat with several turns.
@@ -78,6 +81,7 @@ struct Chat {
 impl Renderer for Pretty {
     fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()> {
         let out = &mut *to.out;
+        self.waiting.event(event, now);
         if !matches!(event, Event::Text(_)) {
             self.finish_text(out)?;
         }
@@ -101,7 +105,8 @@ impl Renderer for Pretty {
             Event::Done(done) => {
                 self.document(&done.result, out)?;
                 self.end_line(to)?;
-                self.close(&done.result, &mut to.err);
+                let waited = std::mem::take(&mut self.waiting).total(now);
+                self.close(&done.result, waited, &mut to.err);
             }
             // The closing line contains the usage, and an error follows it. Questions occur in sessions only.
             _ => {}
@@ -146,6 +151,7 @@ impl Pretty {
             plan: None,
             markdown: screen.styles.then(Markdown::default),
             chat: None,
+            waiting: Waiting::default(),
         }
     }
 
@@ -235,13 +241,13 @@ impl Pretty {
         self.page.write(&text, NORMAL, out)
     }
 
-    fn close(&self, result: &RunResult, err: &mut dyn Write) {
-        let mut lines = closing::lines(result, self.screen.width);
+    fn close(&self, result: &RunResult, waited: Duration, err: &mut dyn Write) {
+        let mut lines = closing::lines(result, waited, self.screen.width);
         if self.chat.is_some() {
             // The session id is printed when the chat ends.
             let mut without_session = result.clone();
             without_session.session_id = None;
-            lines = closing::lines(&without_session, self.screen.width);
+            lines = closing::lines(&without_session, waited, self.screen.width);
         }
         // In a chat, each denial was shown or was the user's.
         let denials = if self.chat.is_some() { Vec::new() } else { denials::lines(result, self.agent.as_deref()) };

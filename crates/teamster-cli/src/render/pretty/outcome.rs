@@ -77,8 +77,9 @@ pub(super) fn more_lines(count: usize) -> Printable {
     printable!("… {} more {}", count, if count == 1 { "line" } else { "lines" })
 }
 
-/// The tags that agents write around parts of an output: Claude Code 2.1.197 the first one, OpenCode 1.18.33 the others.
-const TAGS: [&str; 6] = ["tool_use_error", "task", "task_result", "shell_metadata", "path", "content"];
+/// The tags that agents write around parts of an output: Claude Code 2.1.197 the first two, OpenCode 1.18.33 the others.
+const TAGS: [&str; 7] =
+    ["tool_use_error", "persisted-output", "task", "task_result", "shell_metadata", "path", "content"];
 
 /// Returns the output without what an agent adds for its model: tags, and a line with the exit code.
 fn text(result: &ToolResult) -> String {
@@ -167,6 +168,7 @@ mod tests {
         for (text, expected) in [
             ("<task id=\"s\" state=\"completed\">\n<task_result>\nDone.\n</task_result>\n</task>", "Done."),
             ("<path>/a</path>\n<type>file</type>\n<content>\n1: a\n</content>", "1: a"),
+            ("<persisted-output>\nOutput too large.\n\n1\n2\n...\n</persisted-output>", "… 1 more line||1|2|..."),
             ("<html>\n<b>\n", "<html>|<b>"),
             ("Done.\nagentId: a (use it)\n<usage>tokens: 1\n</usage>", "Done."),
         ] {

@@ -1,6 +1,6 @@
 //! The state of the format `pretty`: the open line, the source of the text, and the open calls.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use teamster::event::{MessageId, ToolId};
 use teamster::text::UntrustedText;
@@ -46,6 +46,8 @@ pub(super) struct Call {
     pub(super) label: Printable,
     pub(super) summary: Printable,
     pub(super) since: Instant,
+    /// For how long the turn had waited for a person before the call.
+    pub(super) waited_before: Duration,
     pub(super) depth: usize,
     pub(super) parent: Option<ToolId>,
     /// Whether permission was denied.

@@ -36,6 +36,7 @@ impl Pretty {
             label,
             summary,
             since: now,
+            waited_before: self.waiting.total(now),
             depth,
             parent,
             is_denied,
@@ -56,8 +57,9 @@ impl Pretty {
 
     pub(super) fn outcome(&mut self, result: &ToolResult, now: Instant, out: &mut dyn Write) -> io::Result<()> {
         let Some(call) = self.calls.remove(&result.tool_id) else { return Ok(()) };
-        let elapsed = Some(now.saturating_duration_since(call.since)).filter(|time| *time >= NOTICEABLE);
-        let took = elapsed.map(closing::duration);
+        let waited = self.waiting.total(now).saturating_sub(call.waited_before);
+        let worked = now.saturating_duration_since(call.since).saturating_sub(waited);
+        let took = (worked + waited >= NOTICEABLE).then(|| closing::time(worked, waited));
         let error = if call.is_denied && result.is_error != Some(false) {
             Some("denied".into())
         } else {
@@ -73,7 +75,9 @@ impl Pretty {
         };
         self.open = OpenLine::None;
         self.place_under(call.parent.as_ref(), out)?;
-        let width = self.screen.width;
+        // A pipe has no width.
+        let has_width = self.screen.terminal || self.screen.styles;
+        let width = if has_width { self.screen.width } else { usize::MAX };
         match (open, error) {
             (Some(_), None) => {
                 let took = took.map(|took| printable!(" {}", took)).unwrap_or_default();
@@ -88,18 +92,7 @@ impl Pretty {
                 let error = error.cut(width.saturating_sub(2 * depth + 3));
                 self.line(Kind::Work, depth, &[(&"✗ ".into(), BAD), (&error, BAD)], out)?;
             }
-            (None, None) => {
-                let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
-                // A word is no mark for the start of a line.
-                let (start, end) = match result.is_error {
-                    Some(_) => (printable!("{} ", mark), Printable::default()),
-                    None => ("● ".into(), printable!("  {}", mark)),
-                };
-                let start_style = if end.is_empty() { style } else { BULLET };
-                let parts =
-                    [(&start, start_style), (&call.label, BOLD), (&call.summary, NORMAL), (&end, style), (&took, DIM)];
-                self.line(Kind::Work, call.depth, &parts, out)?;
-            }
+            (None, None) => self.own_line(result, &call, took.unwrap_or_default(), width, out)?,
             (None, Some(error)) => {
                 let summary = call.summary.cut(width / 3);
                 let used = 2 * call.depth + 2 + call.label.columns() + summary.columns() + 2;
@@ -115,6 +108,29 @@ impl Pretty {
             }
         }
         self.output(result, &call, out)
+    }
+
+    /// Writes a call that has succeeded on a line of its own, since others followed its line.
+    fn own_line(
+        &mut self,
+        result: &ToolResult,
+        call: &Call,
+        took: Printable,
+        width: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let (mark, style) = outcome::mark(result);
+        // A word is no mark for the start of a line.
+        let (start, start_style, end) = match result.is_error {
+            Some(_) => (printable!("{} ", mark), style, Printable::default()),
+            None => ("● ".into(), BULLET, printable!("  {}", mark)),
+        };
+        let space = if took.is_empty() { "" } else { "  " };
+        let took = printable!("{}{}", Printable::from(space), took);
+        let used = 2 * call.depth + start.columns() + call.label.columns() + end.columns() + took.columns() + 1;
+        let summary = call.summary.cut(width.saturating_sub(used));
+        let parts = [(&start, start_style), (&call.label, BOLD), (&summary, NORMAL), (&end, style), (&took, DIM)];
+        self.line(Kind::Work, call.depth, &parts, out)
     }
 
     /// Notes a part of the output of a running call.

@@ -57,7 +57,7 @@ fn results_of_concurrent_calls_name_their_call() {
     Meanwhile, a word
 
     ● calc: add a=1 b=2
-    ✓ Bash sleep 1 (0.5s)
+    ✓ Bash sleep 1  0.5s
 
      or two.
 
@@ -87,8 +87,8 @@ fn subagents_are_indented_under_their_call() {
       ● Agent Look closer
         ✻ Deep down
         ● Bash ls  ✓ 0.1s
-      ✓ Agent Look closer (0.4s)
-    ✓ Agent Look around (0.8s)
+      ✓ Agent Look closer  0.4s
+    ✓ Agent Look around  0.8s
 
     Looked.
     ");
@@ -109,7 +109,9 @@ fn long_lines_are_truncated() {
         result("c", Some(&format!("went wrong: {long}"))),
         result("d", None),
     ];
-    let page = pretty(&events);
+    let piped = pretty(&events);
+    assert!(piped.matches(&format!("went wrong: {long}\n")).count() == 2, "a pipe has no width: {piped}");
+    let page = streams(Format::Pretty, Screen { terminal: true, ..PAGE }, &events).0;
     assert!(page.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= PAGE.width), "{page}");
     assert_snapshot!(page, @r"
     ✻ a thought a thought a thought a thought a thought a thought a thought…

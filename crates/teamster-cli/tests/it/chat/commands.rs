@@ -125,9 +125,11 @@ fn compact_is_a_command_of_claude_and_an_error_of_the_others() {
 
 #[test]
 fn help_fits_a_small_terminal() {
-    let mut chat = Chat::with_size(&[], (80, 40), |_| {});
+    let mut chat = Chat::with_size(&[], (80, 24), |_| {});
     chat.type_line("/help");
-    chat.wait_for("Ctrl-D in an empty line: quit");
+    chat.wait_for("stop the agent; Ctrl-C again: kill it");
+    // The first line is still on the screen.
+    assert!(chat.terminal.text().contains("/agent NAME"), "{}", chat.terminal.text());
     let longest = chat.terminal.text().lines().map(|line| line.chars().count()).max();
     assert!(longest < Some(80), "{}", chat.terminal.text());
     chat.quit();

@@ -216,6 +216,30 @@ fn tab_completes_commands_their_arguments_and_paths() {
 }
 
 #[test]
+fn a_slash_opens_a_menu_with_descriptions() {
+    let mut chat = Chat::with_size(&[], (80, 24), |_| {});
+    chat.press("/");
+    chat.wait_for("/agent       start a new conversation with another agent");
+    chat.wait_for("/tools       print the tool calls of the last turn, whole");
+    chat.press("mo");
+    chat.terminal
+        .wait_until("only one command fits", |screen| !screen.contains("/tools ") && screen.contains("/model "));
+    chat.press("\u{1b}");
+    chat.terminal.wait_until("the menu is closed", |screen| !screen.contains("/model "));
+    for _ in 0..3 {
+        chat.press("\u{7f}");
+    }
+    chat.press("/permission ");
+    chat.wait_for("edit files of the project without asking");
+    chat.press("\u{1b}[B\u{1b}[B");
+    chat.wait_for("> /permission ask");
+    chat.type_line("");
+    chat.type_line("");
+    chat.wait_for("ask from the next turn on");
+    chat.quit();
+}
+
+#[test]
 fn vi_keys_are_an_option() {
     let mut chat = Chat::new(&["--keys", "vi"], |_| {});
     chat.press("one two");

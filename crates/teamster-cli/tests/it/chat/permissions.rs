@@ -154,8 +154,8 @@ fn what_is_typed_before_a_request_does_not_answer_it_and_is_not_lost() {
     });
     chat.type_line("please ask");
     chat.wait_for("starting");
-    chat.type_line("y");
-    chat.wait_for("waiting: y");
+    chat.type_line("yes or no?");
+    chat.wait_for("waiting: yes or no?");
     chat.press("and y");
     chat.go();
     chat.wait_for("Allow claude to run this command");
@@ -168,9 +168,31 @@ fn what_is_typed_before_a_request_does_not_answer_it_and_is_not_lost() {
     // The CLI ends the turn only after it has read the answer.
     chat.wait_for_turns(2);
     assert!(chat.received().contains(r#""behavior":"deny""#), "{}", chat.received());
-    assert_eq!(chat.prompts(), ["please ask", "y"]);
+    assert_eq!(chat.prompts(), ["please ask", "yes or no?"]);
     chat.terminal.signal(Signal::SIGTERM);
     chat.wait_for_exit(130);
+}
+
+#[test]
+fn an_answer_that_is_typed_just_before_a_request_is_no_prompt() {
+    let asking =
+        AGENT.replace("*'please ask'*) head", "*'please ask'*) until test -e \"$GO\"; do sleep 0.02; done; head");
+    let mut chat = Chat::new(&[], |chat| {
+        chat.env("FAKE_CLI", asking);
+    });
+    chat.type_line("please ask");
+    chat.wait_for("starting");
+    chat.type_line("y");
+    chat.wait_for("waiting: y");
+    chat.go();
+    chat.wait_for("y was typed before the request was shown: answer it again");
+    chat.wait_for("allow? ");
+    assert!(!chat.received().contains("behavior"), "{}", chat.received());
+    chat.type_line("n");
+    chat.wait_for_turns(1);
+    assert!(!chat.terminal.text().contains("waiting: y"), "{}", chat.terminal.text());
+    assert_eq!(chat.prompts(), ["please ask"]);
+    chat.quit();
 }
 
 #[test]

@@ -266,7 +266,9 @@ fn question(question: &Value) -> Option<QuestionItem> {
         Some(QuestionOption::new(text(option, "label")?).with_description(text(option, "description").map(Into::into)))
     };
     let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
-    Some(QuestionItem::new(text(question, "id")?, text(question, "question")?, options.filter_map(option).collect()))
+    let item =
+        QuestionItem::new(text(question, "id")?, text(question, "question")?, options.filter_map(option).collect());
+    Some(item.with_header(text(question, "header").map(Into::into)))
 }
 
 fn without_nulls(value: Value) -> Value {

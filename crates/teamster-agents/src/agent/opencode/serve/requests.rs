@@ -212,7 +212,7 @@ fn declined(questions: &[String], why: &str) -> Value {
 
 /// Returns a question of the event. Its text is its id.
 fn question(item: AskedQuestion) -> QuestionItem {
-    let AskedQuestion { question, options, multiple } = item;
+    let AskedQuestion { question, header, options, multiple } = item;
     let options = options.into_iter();
     QuestionItem::new(
         question.clone(),
@@ -222,4 +222,5 @@ fn question(item: AskedQuestion) -> QuestionItem {
             .collect(),
     )
     .with_multiple(multiple)
+    .with_header(header.map(Into::into))
 }

@@ -258,6 +258,8 @@ pub(super) struct QuestionAsked {
 pub(super) struct AskedQuestion {
     pub(super) question: String,
     #[serde(default)]
+    pub(super) header: Option<String>,
+    #[serde(default)]
     pub(super) options: Vec<AskedOption>,
     #[serde(default)]
     pub(super) multiple: Option<bool>,

@@ -19,7 +19,7 @@ pub(super) fn layout(source: &str, width: usize) -> Vec<Printable> {
     let mut layout = Layout { source, width, ..Layout::default() };
     let parser = Parser::new_ext(source, options());
     let definitions: Vec<_> = parser.reference_definitions().iter().map(|(_, found)| found.span.clone()).collect();
-    for (event, range) in parser.into_offset_iter() {
+    for (event, range) in teamster_markdown::events(parser, source) {
         layout.event(event, range.start, range.end);
     }
     layout.end_text();
@@ -252,11 +252,15 @@ impl Layout<'_> {
     }
 }
 
-/// Returns the mark of a list item, for a numbered one the mark of the source.
+/// Returns the mark of a list item. A number is that of the source.
 fn marker(item: &str) -> String {
     let digits = item.len() - item.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let text = item.get(1..).unwrap_or_default().trim_start_matches(' ');
     match item.get(..=digits) {
         Some(number) if digits > 0 => format!("{number} "),
+        // An added line of a change, and a line of a crontab.
+        Some("+") => "+ ".to_owned(),
+        Some("*") if text.starts_with("* ") => "* ".to_owned(),
         _ => "• ".to_owned(),
     }
 }
