@@ -57,7 +57,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("exit", "", "quit", "quit"),
     Command::new("resume", " [ID]", "resume another session; without an id: print the id", "resume a session"),
     Command::new("sessions", " [all]", "list the sessions of this directory, or of all", "list sessions"),
-    Command::new("tools", "", "print the tool calls of the last turn, whole", "the last turn's calls"),
+    Command::new("tools", "", "print the tool calls of the last turn, whole", "last turn's calls"),
     Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands", "send /TEXT as it is"),
 ];
 
@@ -115,7 +115,7 @@ const KEY_COLUMNS: usize = 11;
 
 /// The width from which the help has two columns, and that of the first one.
 const TWO_COLUMNS: usize = 79;
-const FIRST_COLUMN: usize = 39;
+const FIRST_COLUMN: usize = 40;
 
 /// What the keys that stop a turn do in a session of this process.
 pub(super) const STOP_KEYS: &str = "stop the agent; Ctrl-C again: kill it";

@@ -107,7 +107,9 @@ impl Status {
     /// Returns the line.
     pub(crate) fn line(&self, now: Instant) -> Printable {
         let passed = now.saturating_duration_since(self.started);
-        let elapsed = passed.saturating_sub(self.waiting.total(now));
+        // The time of an open request is shown apart.
+        let worked = passed.saturating_sub(self.waiting.total(now));
+        let elapsed = self.waiting.current(now).unwrap_or(worked);
         let frame = usize::try_from(passed.as_millis() / FRAME_TIME_MS).unwrap_or(0) % FRAMES.len();
         let frame = FRAMES.get(frame).copied().unwrap_or_default();
         let tokens = self.usage.as_ref().map(|usage| printable!("{} tokens", closing::count(usage.total())));
@@ -116,15 +118,10 @@ impl Status {
         printable!("{} {}", Printable::from(frame).styled(SPINNER), line.styled(DIM))
     }
 
-    /// Returns for how long the open requests wait.
-    fn waited(&self, now: Instant) -> Printable {
-        self.waiting.current(now).map(|waited| printable!(" {}", seconds(waited))).unwrap_or_default()
-    }
-
     fn activity(&self, now: Instant) -> Printable {
         match (&self.phase, self.calls.last()) {
-            (Phase::WaitingForPermission, _) => printable!("waiting for permission{}", self.waited(now)),
-            (Phase::WaitingForAnswer, _) => printable!("waiting for your answer{}", self.waited(now)),
+            (Phase::WaitingForPermission, _) => "waiting for permission".into(),
+            (Phase::WaitingForAnswer, _) => "waiting for your answer".into(),
             (Phase::Retrying { at, reason }, _) => {
                 let wait = at.map(|at| at.saturating_duration_since(now)).filter(|wait| !wait.is_zero());
                 let wait = wait.map(|wait| printable!(" in {} s", wait.as_secs() + 1)).unwrap_or_default();
@@ -202,7 +199,7 @@ mod tests {
         status.event(&Event::ToolResult(Box::new(ToolResult::new("a", "", None))), start);
         let request = PermissionRequest::new("r".into(), "Bash", json!({}).into());
         status.event(&Event::PermissionRequest(Box::new(request)), start);
-        assert_eq!(shown(&status, 70), "codex · waiting for permission 1m 10s · 0 s");
+        assert_eq!(shown(&status, 70), "codex · waiting for permission · 1m 10s");
         let answered = PermissionAnswered::new("r".into(), PermissionDecision::Allow, AnsweredBy::Caller);
         status.event(&Event::PermissionAnswered(Box::new(answered)), start + Duration::from_secs(5));
         assert_eq!(shown(&status, 9), "codex · thinking · 4 s");

@@ -18,7 +18,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it", "set or print it"),
     Command::new("quit", "", "leave; a running turn continues. Ctrl-D does the same", "leave; turns continue"),
     Command::new("exit", "", "leave", "leave"),
-    Command::new("tools", "", "print the tool calls of the last turn, whole", "the last turn's calls"),
+    Command::new("tools", "", "print the tool calls of the last turn, whole", "last turn's calls"),
     Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands", "send /TEXT as it is"),
 ];
 

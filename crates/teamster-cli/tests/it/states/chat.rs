@@ -164,7 +164,7 @@ fn the_lines_around_a_conversation() {
                 name: "chat_help",
                 scenario: "{ say = \"Hi.\" }",
                 keys: &[("Ctrl-D quits", "/help\r")],
-                shown: &["Ctrl-D in an empty line: quit\n\n> "],
+                shown: &["Esc, Ctrl-C stop the agent; Ctrl-C again: kill it\n\n> "],
                 ..CHAT
             },
             State {
