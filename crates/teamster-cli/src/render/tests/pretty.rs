@@ -111,7 +111,8 @@ fn long_lines_are_truncated() {
     ];
     let piped = pretty(&events);
     assert!(piped.matches(&format!("went wrong: {long}\n")).count() == 2, "a pipe has no width: {piped}");
-    let page = streams(Format::Pretty, Screen { terminal: true, ..PAGE }, &events).0;
+    let page = colored(Screen { terminal: true, ..PAGE }, &events);
+    let page = anstream::adapter::strip_str(&page).to_string();
     assert!(page.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= PAGE.width), "{page}");
     assert_snapshot!(page, @r"
     ✻ a thought a thought a thought a thought a thought a thought a thought…
@@ -121,7 +122,7 @@ fn long_lines_are_truncated() {
     ● Bash xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
     ● Bash
     ✗ Bash xxxxxxxxxxxxxxxxxxxxxx…: went wrong: xxxxxxxxxxxxxxxxxxxxxxxxxx…
-    ✓ Bash (0.2s)
+    ✓ Bash  0.2s
     ");
 }
 
