@@ -28,7 +28,7 @@ pub(super) fn lines(result: &RunResult, waited: Duration, width: usize) -> Vec<P
         None => (line, None),
     };
     let with_session = session.as_ref().filter(|session| line.columns() + session.columns() + 3 <= width);
-    let first = with_session.map_or_else(|| line.clone(), |session| printable!("{} · {}", line, session));
+    let first = with_session.map_or_else(|| line.clone(), |session| printable!("{} · {}", &line, session));
     let second = session.as_ref().filter(|_| with_session.is_none()).cloned();
     std::iter::once(first).chain(apart).chain(second).collect()
 }
