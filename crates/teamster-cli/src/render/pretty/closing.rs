@@ -7,8 +7,7 @@ use teamster::event::{RunResult, Usage, UsageScope};
 use super::style::NOTICEABLE;
 use crate::printable::{Printable, printable};
 
-/// Returns the summary of a turn that waited for a person this long: one line, or more if the waiting and the session id do not
-/// fit. Returns none if nothing is known.
+/// Returns the summary of a turn that waited for a person this long: one line, two if the session id does not fit, or none if nothing is known.
 pub(super) fn lines(result: &RunResult, waited: Duration, width: usize) -> Vec<Printable> {
     let turns = result.num_turns.filter(|turns| *turns > 0);
     let turns = turns.map(|turns| printable!("{} {}", turns, if turns == 1 { "turn" } else { "turns" }));
@@ -19,18 +18,13 @@ pub(super) fn lines(result: &RunResult, waited: Duration, width: usize) -> Vec<P
     if known.is_empty() && session.is_none() {
         return Vec::new();
     }
-    let worked = Duration::from_millis(result.duration_ms).saturating_sub(waited);
-    let line = Printable::join(known.into_iter().chain([duration(worked)]), " · ");
-    let waiting = (waited >= NOTICEABLE).then(|| printable!("{} waiting", duration(waited)));
-    let (line, apart) = match waiting {
-        Some(waiting) if line.columns() + waiting.columns() + 3 > width => (line, Some(waiting)),
-        Some(waiting) => (printable!("{} + {}", line, waiting), None),
-        None => (line, None),
-    };
-    let with_session = session.as_ref().filter(|session| line.columns() + session.columns() + 3 <= width);
-    let first = with_session.map_or_else(|| line.clone(), |session| printable!("{} · {}", &line, session));
-    let second = session.as_ref().filter(|_| with_session.is_none()).cloned();
-    std::iter::once(first).chain(apart).chain(second).collect()
+    let took = Duration::from_millis(result.duration_ms).saturating_sub(waited);
+    let line = Printable::join(known.into_iter().chain([time(took, waited)]), " · ");
+    match session {
+        Some(session) if line.columns() + session.columns() + 3 > width => vec![line, session],
+        Some(session) => vec![printable!("{} · {}", line, session)],
+        None => vec![line],
+    }
 }
 
 /// Formats the time of work, and apart from it the time for which it waited for a person.
@@ -38,7 +32,7 @@ pub(super) fn time(worked: Duration, waited: Duration) -> Printable {
     if waited < NOTICEABLE {
         return duration(worked);
     }
-    printable!("{} + {} waiting", duration(worked), duration(waited))
+    printable!("{} + {} waiting for you", duration(worked), duration(waited))
 }
 
 /// Formats a duration with one or two units.
@@ -107,7 +101,7 @@ mod tests {
         assert_eq!(lines(&result, Duration::ZERO, 80), [printable!("claude-opus · 4.2s · {}", id)]);
         assert_eq!(lines(&result, Duration::ZERO, 60), [Printable::from("claude-opus · 4.2s"), id.into()]);
         let waited = lines(&result, Duration::from_secs(3), 90);
-        assert_eq!(waited, [printable!("claude-opus · 1.2s + 3.0s waiting · {}", id)]);
+        assert_eq!(waited, [printable!("claude-opus · 1.2s + 3.0s waiting for you · {}", id)]);
         assert_eq!(lines(&RunResult::default(), Duration::ZERO, 80), Vec::<Printable>::new());
     }
 }
