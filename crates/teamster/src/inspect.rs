@@ -7,10 +7,13 @@ use std::time::Duration;
 use serde::Serialize;
 use teamster_agents::agent::Capabilities;
 use teamster_process::{Frame, Output, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
+use teamster_types::event::Credential;
+use teamster_types::request::RunRequest;
 use tokio::time::timeout;
 
 use crate::registry::UnknownAgent;
 use crate::runtime::Runtime;
+use crate::setup::credential;
 use crate::setup::environment::without_keys;
 use crate::tokio_check;
 
@@ -51,6 +54,9 @@ pub struct Inspection {
     pub version_status: Option<VersionStatus>,
     /// The names of credential variables that are set and of credential files that exist; never their content.
     pub credentials: Vec<String>,
+    /// The credential that a run uses, if that is certain. Its account or plan is billed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Credential>,
     /// Why the CLI cannot run, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -119,6 +125,7 @@ impl Runtime {
                 .filter(|tested| !tested.is_empty()),
             version_status: None,
             credentials: capabilities.map(|capabilities| self.credentials(capabilities)).unwrap_or_default(),
+            credential: credential::find(&*agent, &RunRequest::default(), self.environment()),
             problem: None,
         };
         let name = cli_path.or_else(|| agent.program()).filter(|name| !name.as_os_str().is_empty());

@@ -3,7 +3,7 @@
 //! To add an agent, add a folder whose type implements [`Agent`], and register it in the crate `teamster`.
 //!
 //! Shared by several agents:
-//! - `capabilities`, `keys`: what an agent supports, and which credentials it uses.
+//! - `capabilities`, `keys`, `credential`: what an agent supports, and which credentials it uses.
 //! - `failure`: failure tables, and the function that reads them.
 //! - `mcp`: names and failures of MCP servers.
 //! - `rpc`, `line`, `line_shape`, `json_string`: JSON-RPC, and the reading of JSON lines.
@@ -15,6 +15,7 @@ mod capabilities;
 pub mod claude;
 pub mod codex;
 mod content;
+mod credential;
 mod failure;
 mod form;
 pub mod gemini;
@@ -30,14 +31,17 @@ mod rpc;
 pub mod session_store;
 
 pub use capabilities::{Capabilities, ConfiguredKeys, EffortLevels, Feature, Support};
+pub use credential::CredentialPlaces;
 pub use failure::{FailureRow, Matcher, Source};
 pub use keys::{OwnKeys, WITHHELD_KEYS};
+pub use limit::{LimitEnd, LocalTime, end_of as limit_end};
 pub use session_store::SessionStore;
 
 use std::path::Path;
 
 use crate::launch::Launch;
 use crate::protocol::Protocol;
+use teamster_types::event::Credential;
 use teamster_types::request::{RequestError, RunRequest};
 
 /// An agent CLI that Teamster can drive.
@@ -60,6 +64,12 @@ pub trait Agent: Send + Sync {
 
     /// Returns how the CLI stores its sessions; `None` if that is unknown.
     fn session_store(&self) -> Option<SessionStore> {
+        None
+    }
+
+    /// Returns the credential that the CLI will use for a request, if that is certain. It never contains the secret.
+    fn credential(&self, request: &RunRequest, places: &CredentialPlaces<'_>) -> Option<Credential> {
+        _ = (request, places);
         None
     }
 

@@ -8,6 +8,7 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
 
 use super::args::DoctorArgs;
+use super::billed::{billed, used};
 use crate::option_names;
 use crate::printable::{Printable, printable};
 use crate::render::{self, width_of_stdout};
@@ -135,7 +136,8 @@ pub(super) fn verdict(inspection: &Inspection) -> Printable {
         }
         None => {
             let credentials = inspection.credentials.iter().map(|name| Printable::exact(name));
-            ("✓", GOOD, "ready", Printable::join(version.into_iter().chain(credentials), ", "))
+            let found = Printable::join(version.into_iter().chain(credentials), ", ");
+            ("✓", GOOD, "ready", Printable::join([found].into_iter().chain(billed(inspection)), REMEDY))
         }
     };
     let (mark, state) = (Printable::from(mark).styled(style), printable!("{:<14}", state).styled(style));
@@ -154,6 +156,9 @@ fn write_details(out: &mut impl Write, inspection: &Inspection, registry: &Regis
     if !inspection.credentials.is_empty() {
         let names = Printable::join(inspection.credentials.iter().map(|name| Printable::exact(name)), ", ");
         printable!("    credentials  {}", names).write_line(out)?;
+    }
+    if let Some(used) = used(inspection) {
+        printable!("    billed       {}", used).write_line(out)?;
     }
     for (title, rejected) in [("ignores", false), ("rejects", true)] {
         let names = unsupported(&inspection.agent, registry, rejected);

@@ -1,10 +1,11 @@
 //! `teamster doctor`: reports which agents can run here, why others cannot, and the leftovers of crashes.
 //!
-//! - [`args`]: the options; [`inspection`]: the state of the agents.
+//! - [`args`]: the options; [`inspection`]: the state of the agents; [`billed`]: which of several credentials is used.
 //! - [`fix`]: `--fix`, which offers a step for each problem; [`step`]: the steps.
 //! - [`npm`]: installs and updates CLIs; [`login`]: starts the vendor's login command.
 
 mod args;
+mod billed;
 mod fix;
 mod inspection;
 mod login;

@@ -47,6 +47,32 @@ fn names_of_credentials_are_reported_but_never_their_values() {
 }
 
 #[test]
+fn the_credential_that_is_used_and_billed_is_named_with_how_to_use_the_other() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join(".claude")).unwrap();
+    fs::write(home.path().join(".claude/.credentials.json"), r#"{"claudeAiOauth": {"accessToken": "sk-login"}}"#)
+        .unwrap();
+    let report = |args: &[&str], key: Option<&str>| {
+        let mut command = doctor("echo 2.1.197", args);
+        command.env("HOME", home.path()).envs(key.map(|key| ("ANTHROPIC_API_KEY", key)));
+        let report = ended(command);
+        assert!(!report.out.contains("sk-"), "{}", report.out);
+        report
+    };
+    let text = report(&[], Some("sk-key")).out;
+    let line =
+        "ANTHROPIC_API_KEY is used and billed, not ~/.claude/.credentials.json; to use the login: --env-only HOME";
+    assert!(text.contains(line), "{text}");
+    assert_eq!(
+        claude(&report(&["--json"], Some("sk-key")))["credential"],
+        json!({"kind": "api_key", "name": "ANTHROPIC_API_KEY"})
+    );
+    assert!(!report(&[], None).out.contains("is used and billed"), "there is no other one");
+    assert_eq!(claude(&report(&["--json"], None))["credential"], json!({"kind": "login"}));
+    assert!(report(&["--verbose"], None).out.contains("billed       the login (~/.claude/.credentials.json)"));
+}
+
+#[test]
 fn a_version_with_control_characters_is_escaped() {
     let script = r"printf '9.9.9-\033]52;c;eA==\007\n'";
     let mut screen = rexpect::session::spawn_command(doctor(script, &[]), Some(20_000)).unwrap();

@@ -7,6 +7,7 @@
 mod answer;
 mod codes;
 mod constructors;
+mod credential;
 mod failure;
 mod permission;
 mod read;
@@ -24,6 +25,7 @@ pub use codes::{
     AnsweredBy, ErrorCode, PermissionDecision, PermissionOptionKind, PlanStatus, RateLimitStatus, StopReason, ToolKind,
     UsageScope, WarningCode,
 };
+pub use credential::{Credential, CredentialKind};
 pub use failure::RunFailure;
 pub use permission::{PermissionAnswered, PermissionOption, PermissionRequest};
 pub use result::{ContextUse, LeftProcess, PermissionDenial, RunResult, Usage};
@@ -139,6 +141,9 @@ pub struct Init {
     /// The MCP servers with their states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServerState>>,
+    /// The credential that the agent uses, if it is known. Its account or plan is billed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Credential>,
 }
 
 impl Init {
@@ -152,6 +157,7 @@ impl Init {
             cwd: None,
             tools: None,
             mcp_servers: None,
+            credential: None,
         }
     }
 }

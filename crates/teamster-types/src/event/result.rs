@@ -137,7 +137,7 @@ pub struct PermissionDenial {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunResult {
-    /// The text of the main thread without retracted deltas; only its last 16 MiB if it is longer.
+    /// The messages of the main thread without retracted deltas, separated by blank lines; at most the last 16 MiB.
     pub text: UntrustedText,
     /// The last message alone, as a chat shows it. It is a suffix of `text`.
     pub final_text: UntrustedText,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use teamster_agents::launch::Launch;
 use teamster_config::RestoreLog;
 use teamster_process::{HostLease, Ledger, Supervisor};
+use teamster_types::event::Credential;
 use teamster_types::request::{OrphanPolicy, RunRequest};
 
 use crate::agent_server::Password;
@@ -29,6 +30,8 @@ pub(crate) struct Host {
     pub(crate) password: Password,
     /// The agent's name.
     pub(crate) agent: String,
+    /// The credential that the agent will use, if that is certain.
+    pub(crate) credential: Option<Credential>,
     pub(crate) orphans: OrphanPolicy,
     /// The working directory: absolute, and a directory when the run was started.
     pub(crate) cwd: PathBuf,

@@ -46,7 +46,8 @@ fn heap_bytes(event: &Event) -> usize {
             let servers = init.mcp_servers.iter().flatten();
             let servers = servers.map(|server| 2 * NODE_BYTES + server.name.len() + server.status.len()).sum::<usize>();
             let names = text(init.model.as_ref()) + text(init.agent_version.as_ref());
-            init.session_id.as_str().len() + names + tools + servers
+            let credential = init.credential.as_ref().map_or(0, |credential| text(credential.name.as_ref()));
+            init.session_id.as_str().len() + names + tools + servers + credential
         }
         Event::Warning(warning) => {
             let data = warning.data.iter().flatten().map(|(name, value)| NODE_BYTES + name.len() + json(value));

@@ -46,8 +46,8 @@ use crate::registry::Registry;
 use crate::run::Run;
 use crate::session::order::MAX_ORDERS;
 use crate::session::{MAX_TURNS, Session, SessionOptions, SessionRules};
-use crate::setup::crash_recovery;
 use crate::setup::environment::{Environment, inherited};
+use crate::setup::{crash_recovery, credential};
 use crate::threads;
 use crate::tokio_check;
 use crate::turns::list::Turns;
@@ -264,8 +264,10 @@ impl Runtime {
         };
         let limited = |limitation: Limitation| Warning::new(WarningCode::ProcessControlLimited, limitation.to_string());
         warnings.extend(limitations.into_iter().map(limited));
+        let environment = inherited(&self.environment, request, agent.capabilities(), &self.registry);
         let host = Host {
-            environment: inherited(&self.environment, request, agent.capabilities(), &self.registry),
+            credential: credential::find(agent, request, &environment),
+            environment,
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
             lease: self.host_lease.clone(),

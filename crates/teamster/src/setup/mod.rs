@@ -4,6 +4,7 @@
 
 pub(crate) mod config_files;
 pub(crate) mod crash_recovery;
+pub(crate) mod credential;
 pub(crate) mod environment;
 mod json_merge;
 pub(crate) mod path_resolver;

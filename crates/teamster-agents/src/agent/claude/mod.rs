@@ -9,6 +9,7 @@ mod background;
 mod capabilities;
 mod control;
 mod counters;
+mod credential;
 mod edits;
 mod failure;
 mod hooks;
@@ -17,6 +18,7 @@ mod mcp;
 mod notices;
 mod one_shot;
 mod outcome;
+mod plan;
 mod protocol;
 mod requests;
 mod session;
@@ -27,7 +29,8 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Agent, Capabilities, Plan, SessionStore};
+use super::{Agent, Capabilities, CredentialPlaces, Plan, SessionStore};
+use teamster_types::event::Credential;
 use teamster_types::request::{RequestError, RunRequest};
 
 /// The agent `claude`.
@@ -45,6 +48,10 @@ impl Agent for Claude {
 
     fn session_store(&self) -> Option<SessionStore> {
         Some(SessionStore::Files(&session_store::STORE))
+    }
+
+    fn credential(&self, _: &RunRequest, places: &CredentialPlaces<'_>) -> Option<Credential> {
+        credential::find(places)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

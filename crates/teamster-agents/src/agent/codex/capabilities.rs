@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::agent::{Capabilities, ConfiguredKeys, EffortLevels, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
+use teamster_types::text::without_bom;
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     program: "codex",
@@ -136,9 +137,14 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     failures: super::failure::FAILURES,
 };
 
+/// Returns the name of the chosen provider, `model_provider`.
+pub(super) fn chosen_provider(config: &str) -> Option<String> {
+    toml::from_str::<toml::Table>(without_bom(config)).ok()?.get("model_provider")?.as_str().map(str::to_owned)
+}
+
 /// Returns the variable that holds the key of the chosen provider: `env_key` of `model_providers.NAME`, where `model_provider`
 /// is NAME (`config.toml` of 0.169.0).
-fn provider_key(config: &str) -> Vec<String> {
+pub(super) fn provider_key(config: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Config {
         model_provider: Option<String>,
@@ -149,7 +155,9 @@ fn provider_key(config: &str) -> Vec<String> {
     struct Provider {
         env_key: Option<String>,
     }
-    let Ok(Config { model_provider: Some(name), model_providers }) = toml::from_str(config) else { return Vec::new() };
+    let Ok(Config { model_provider: Some(name), model_providers }) = toml::from_str(without_bom(config)) else {
+        return Vec::new();
+    };
     model_providers.get(&name).and_then(|provider| provider.env_key.clone()).into_iter().collect()
 }
 

@@ -13,6 +13,7 @@ mod exec;
 mod answer;
 mod capabilities;
 mod config;
+mod credential;
 mod error;
 mod failure;
 mod items;
@@ -25,7 +26,8 @@ mod startup;
 mod thread;
 mod tools;
 
-use super::{Agent, Capabilities, Plan, SessionStore};
+use super::{Agent, Capabilities, CredentialPlaces, Plan, SessionStore};
+use teamster_types::event::Credential;
 use teamster_types::request::{RequestError, RunRequest};
 
 /// The agent `codex`.
@@ -43,6 +45,10 @@ impl Agent for Codex {
 
     fn session_store(&self) -> Option<SessionStore> {
         Some(SessionStore::Files(&session_store::STORE))
+    }
+
+    fn credential(&self, request: &RunRequest, places: &CredentialPlaces<'_>) -> Option<Credential> {
+        credential::find(request, places)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

@@ -12,6 +12,7 @@ mod session_store;
 mod one_shot;
 
 mod capabilities;
+mod credential;
 mod error;
 mod failure;
 mod launch;
@@ -23,7 +24,8 @@ mod tools;
 
 use super::acp::Client;
 use super::mcp::Health;
-use super::{Agent, Capabilities, Plan, SessionStore};
+use super::{Agent, Capabilities, CredentialPlaces, Plan, SessionStore};
+use teamster_types::event::Credential;
 use teamster_types::request::{Conversation, RequestError, RunRequest};
 
 /// The agent `gemini`.
@@ -41,6 +43,10 @@ impl Agent for Gemini {
 
     fn session_store(&self) -> Option<SessionStore> {
         Some(SessionStore::Files(&session_store::STORE))
+    }
+
+    fn credential(&self, _: &RunRequest, places: &CredentialPlaces<'_>) -> Option<Credential> {
+        credential::find(places)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::unsupported;
 use super::mcp;
 use crate::agent::mcp::Names;
+use crate::agent::session_store::Variables;
 use crate::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
 use teamster_types::request::{McpDelivery, ProjectTrust, RequestError, RunRequest};
 
@@ -69,6 +70,14 @@ fn prevent_imports(text: &str) -> String {
         after_space = character.is_whitespace();
     }
     prevented
+}
+
+/// Returns the login method that the variables select.
+pub(super) fn login_of_variables(value: Variables<'_>) -> Option<&'static str> {
+    let is_set = |name: &str, wanted: Option<&str>| {
+        value(name).is_some_and(|value| wanted.map_or(!value.is_empty(), |wanted| value == wanted))
+    };
+    LOGINS.iter().find(|(name, wanted, _)| is_set(name, *wanted)).map(|(.., login)| *login)
 }
 
 fn login(&(variable, value, login): &(&'static str, Option<&'static str>, &'static str)) -> ConditionalDefaults {

@@ -14,6 +14,7 @@ mod one_shot;
 
 mod capabilities;
 mod config;
+mod credential;
 mod environment;
 mod error;
 mod failure;
@@ -27,7 +28,8 @@ mod tools;
 mod usage;
 mod wire;
 
-use super::{Agent, Capabilities, Plan, SessionStore};
+use super::{Agent, Capabilities, CredentialPlaces, Plan, SessionStore};
+use teamster_types::event::Credential;
 use teamster_types::request::{RequestError, RunRequest};
 
 /// The agent `opencode`.
@@ -45,6 +47,10 @@ impl Agent for OpenCode {
 
     fn session_store(&self) -> Option<SessionStore> {
         Some(SessionStore::Database(&session_store::STORE))
+    }
+
+    fn credential(&self, request: &RunRequest, places: &CredentialPlaces<'_>) -> Option<Credential> {
+        credential::find(request, places)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
