@@ -42,7 +42,7 @@ async fn the_verbose_document_has_all_events() -> Result<()> {
     let recording = env.run(request).await?;
     assert_eq!(recording.init()?.agent_version.as_deref(), Some("2.1.197"));
     assert_eq!(recording.only_tool()?.1.output, "seen");
-    assert_eq!(recording.result.text, "Let me see. Seen.");
+    assert_eq!(recording.result.text, "Let me see. \n\nSeen.");
     assert_eq!(recording.result.final_text, "Seen.");
     assert_eq!(usage_of(&recording.result), Some(env.provider().usage_total()));
     Ok(())

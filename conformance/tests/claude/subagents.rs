@@ -49,7 +49,7 @@ async fn a_subagent_is_reported_under_its_call_and_kept_out_of_the_answer() -> R
         .collect();
     assert_eq!(subagent_text, "Working. I saw it.");
 
-    assert_eq!(recording.result.text, "I delegate. The worker is done.");
+    assert_eq!(recording.result.text, "I delegate. \n\nThe worker is done.");
     assert_eq!(recording.result.final_text, "The worker is done.");
     Ok(())
 }

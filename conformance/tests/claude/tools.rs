@@ -27,7 +27,7 @@ async fn a_shell_command_is_reported_with_its_output() -> Result<()> {
     assert_eq!(result.output, "sum-42");
     assert_ne!(result.is_error, Some(true));
     assert_eq!(recording.requests[1].tool_results()[0].output, "sum-42");
-    assert_eq!(recording.result.text, "Let me see. Done.");
+    assert_eq!(recording.result.text, "Let me see. \n\nDone.");
     assert_eq!(recording.result.final_text, "Done.");
     assert_eq!(usage_of(&recording.result), Some(env.provider().usage_total()));
     Ok(())

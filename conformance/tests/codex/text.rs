@@ -69,7 +69,7 @@ async fn the_result_has_the_providers_tokens() -> Result<()> {
 async fn two_messages_are_both_in_the_text_and_the_last_one_is_final() -> Result<()> {
     let env = TestEnv::codex(Reply::new().text("First. ").text("Second.")).await?;
     let recording = env.run(env.request("TestSession.")).await?;
-    assert_eq!(recording.result.text, "First. Second.");
+    assert_eq!(recording.result.text, "First. \n\nSecond.");
     assert_eq!(recording.result.final_text, "Second.");
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::agent::FailureRow;
+use crate::agent::{FailureRow, LimitEnd};
 use crate::rules::PathResolver;
 use teamster_types::event::{
     ContextUse, Event, Failure, PermissionDecision, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage,
@@ -256,6 +256,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// The row of the agent's failure table that matches the failure, if any.
     pub classified_by: Option<&'static FailureRow>,
+    /// When the vendor's limit ends, if the failure names it.
+    pub limit_end: Option<LimitEnd>,
     /// Whether the agent stopped because of an interrupt.
     pub interrupted: bool,
     /// The session that holds the conversation.

@@ -1,9 +1,9 @@
-//! The text of a run, for its result.
+//! The text of a run, for its result. Its messages are separated by a blank line.
 
 use std::collections::VecDeque;
 
 use teamster_types::event::MessageId;
-use teamster_types::text::UntrustedText;
+use teamster_types::text::{MESSAGE_SEPARATOR, UntrustedText};
 
 /// The maximum bytes of text in a result. The end of a longer text is retained.
 pub(super) const MAX_TEXT: usize = 16 << 20;
@@ -51,6 +51,10 @@ impl Text {
         while self.messages.len() > MAX_MESSAGES || (self.id_bytes > MAX_ID_BYTES && self.messages.len() > 1) {
             let Some((id, text)) = self.messages.pop_front() else { break };
             self.id_bytes -= id.as_str().len();
+            if !self.old.is_empty() {
+                self.old.push_str(MESSAGE_SEPARATOR);
+                self.bytes += MESSAGE_SEPARATOR.len();
+            }
             self.old.push_str(&text);
         }
         // The text is truncated rarely, because that moves the remaining bytes.
@@ -85,47 +89,73 @@ impl Text {
     /// Removes and returns the text and its last message.
     pub(super) fn take(&mut self) -> CollectedText {
         self.truncate();
-        let Self { old: mut text, messages, missing, .. } = std::mem::take(self);
+        let Self { old: mut text, messages, mut missing, .. } = std::mem::take(self);
         let mut last = text.len();
         for (_, message) in messages {
-            last = text.len();
             if text.is_empty() {
+                last = 0;
                 text = message;
             } else {
+                text.push_str(MESSAGE_SEPARATOR);
+                last = text.len();
                 text.push_str(&message);
             }
         }
-        let (text, final_text) = UntrustedText::with_end(text, last);
+        // The separators made it longer.
+        let excess = char_boundary(&text, text.len().saturating_sub(MAX_TEXT));
+        text.drain(..excess);
+        missing += excess as u64;
+        let (text, final_text) = UntrustedText::with_end(text, last.saturating_sub(excess));
         CollectedText { text, final_text, missing }
     }
 
     /// Drops the start of a text that is too long.
     fn truncate(&mut self) {
         while let Some(excess) = self.bytes.checked_sub(MAX_TEXT).filter(|excess| *excess > 0) {
+            let is_old = !self.old.is_empty();
             let first = match self.messages.front_mut() {
-                _ if !self.old.is_empty() => &mut self.old,
+                _ if is_old => &mut self.old,
                 Some((_, text)) => text,
                 None => return,
             };
-            let end = (excess.min(first.len())..=first.len()).find(|at| first.is_char_boundary(*at));
-            let end = end.unwrap_or(first.len());
+            let end = char_boundary(first, excess.min(first.len()));
             first.drain(..end);
             self.bytes -= end;
             self.missing += end as u64;
-            if self.old.is_empty()
-                && self.messages.len() > 1
-                && self.messages.front().is_some_and(|(_, text)| text.is_empty())
-                && let Some((id, _)) = self.messages.pop_front()
-            {
-                self.id_bytes -= id.as_str().len();
+            let is_dropped = if is_old {
+                self.old.is_empty() && !self.messages.is_empty()
+            } else {
+                let is_empty = self.messages.front().is_some_and(|(_, text)| text.is_empty());
+                let dropped = if is_empty && self.messages.len() > 1 { self.messages.pop_front() } else { None };
+                self.id_bytes -= dropped.as_ref().map_or(0, |(id, _)| id.as_str().len());
+                dropped.is_some()
+            };
+            if is_dropped {
+                self.missing += MESSAGE_SEPARATOR.len() as u64;
             }
         }
     }
 }
 
+/// Returns the first boundary between characters from a byte on.
+fn char_boundary(text: &str, from: usize) -> usize {
+    (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_separated_by_a_blank_line() {
+        let mut text = Text::default();
+        for (message, part) in [("a", "One "), ("a", "two."), ("b", "void"), ("c", "Three.")] {
+            text.append(&message.into(), part);
+        }
+        text.retract(&"b".into());
+        let whole = text.take();
+        assert_eq!((whole.text.as_str(), whole.final_text.as_str()), ("One two.\n\nThree.", "Three."));
+    }
 
     #[test]
     fn the_last_bytes_are_retained_and_the_others_are_counted() {
@@ -137,7 +167,8 @@ mod tests {
         }
         let whole = text.take();
         assert!(whole.text.len() <= MAX_TEXT && whole.text.len() > MAX_TEXT - 4);
-        assert_eq!(whole.text.len() as u64 + whole.missing, 60_000 * 1000);
+        let separators = 19_999 * MESSAGE_SEPARATOR.len() as u64;
+        assert_eq!(whole.text.len() as u64 + whole.missing, 60_000 * 1000 + separators);
         assert_eq!(whole.final_text.len(), 3000);
     }
 
@@ -161,7 +192,7 @@ mod tests {
         }
         text.retract(&"0".into());
         text.retract(&"5".into());
-        assert_eq!(text.take().text.len(), MAX_MESSAGES + 1);
+        assert_eq!(text.take().text.len(), MAX_MESSAGES + 1 + MAX_MESSAGES * MESSAGE_SEPARATOR.len());
         text.append(&"a".into(), "a");
         text.clear();
         assert_eq!(text.take(), CollectedText::default());

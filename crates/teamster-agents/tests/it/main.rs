@@ -15,6 +15,10 @@ mod capture;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
+mod claude_launch;
+#[cfg(test)]
+mod claude_reports;
+#[cfg(test)]
 mod claude_session;
 #[cfg(test)]
 mod claude_turns;

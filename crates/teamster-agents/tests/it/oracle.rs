@@ -47,15 +47,24 @@ fn same<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), S
 fn the_text_consists_of_the_whole_messages() {
     for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
-        let whole: String = blocks(&documents, "assistant")
-            .into_iter()
+        let blocks = blocks(&documents, "assistant");
+        let of_model = blocks
+            .iter()
             .filter(|(line, block)| {
                 let by_cli = line["message"]["model"] == "<synthetic>";
                 let failure = by_cli && line["error"].is_string();
                 line["parent_tool_use_id"].is_null() && !failure && !(by_cli && block["text"] == "(no content)")
             })
-            .filter_map(|(_, block)| block["text"].as_str())
-            .collect();
+            .filter_map(|(line, block)| Some((line["message"]["id"].as_str(), block["text"].as_str()?)));
+        let mut whole = String::new();
+        let mut last = None;
+        for (id, text) in of_model {
+            if !whole.is_empty() && last != Some(id) {
+                whole.push_str("\n\n");
+            }
+            whole.push_str(text);
+            last = Some(id);
+        }
         let events = events(&replay(subject, capture));
         let result = result(&events);
         match of_type(&documents, "result").last() {

@@ -113,3 +113,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_worker_of_a_team_is_no_session() {
+    let line = |fields: &str| {
+        let message = r#""type":"user","sessionId":"s","cwd":"/p","message":{"role":"user","content":"Do it"}"#;
+        format!("{{{message}{fields}}}")
+    };
+    for (first, is_listed) in [
+        ("", true),
+        (r#","teamName":"""#, true),
+        (r#","teamName":"reviewers","agentName":"one""#, false),
+        (r#","sessionKind":"daemon-worker""#, false),
+    ] {
+        let lines = [line(first), line(r#","teamName":"later""#)];
+        let found = read(&Claude, lines.iter().map(String::as_bytes)).unwrap();
+        assert_eq!(found.is_some(), is_listed, "{first}");
+    }
+}

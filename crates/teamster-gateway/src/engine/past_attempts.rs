@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use teamster::event::ErrorCode;
+use teamster::text::MESSAGE_SEPARATOR;
 use teamster_store::{Event, Result, Seq, Store, StoreError, Turn};
 
 /// The size of the text of an attempt that is read back. Later text is left out.
@@ -91,7 +92,7 @@ impl PastAttempts {
         Some(InterruptedAttempt {
             session: self.agent.clone().zip(self.session.clone()),
             final_text: texts.last().copied().unwrap_or_default().to_owned(),
-            text: texts.concat(),
+            text: texts.join(MESSAGE_SEPARATOR),
         })
     }
 
@@ -192,7 +193,7 @@ mod tests {
         ]);
         let interrupted = found.interrupted().unwrap();
         assert_eq!(interrupted.session, Some(("claude".to_owned(), "a".to_owned())));
-        assert_eq!((interrupted.text.as_str(), interrupted.final_text.as_str()), ("One.Two.", "Two."));
+        assert_eq!((interrupted.text.as_str(), interrupted.final_text.as_str()), ("One.\n\nTwo.", "Two."));
     }
 
     #[test]

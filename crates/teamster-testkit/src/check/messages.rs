@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use teamster_types::event::{Delta, MessageId};
+use teamster_types::text::MESSAGE_SEPARATOR;
 
 /// The text of each message.
 #[derive(Debug, Default)]
@@ -35,7 +36,8 @@ impl Messages {
     }
 
     pub(super) fn text(&self) -> String {
-        self.main.iter().map(|(_, text)| text.as_str()).collect()
+        let texts: Vec<_> = self.main.iter().map(|(_, text)| text.as_str()).collect();
+        texts.join(MESSAGE_SEPARATOR)
     }
 
     pub(super) fn final_text(&self) -> &str {

@@ -76,7 +76,9 @@ impl Rule {
             Self::RequestOnce => "the id of a permission_request differs from that of every pending one",
             Self::RequestBeforeAnswer => "a permission_answered follows its permission_request, or contains it",
             Self::OneAnswerForEachRequest => "each permission_request has exactly one permission_answered",
-            Self::ResultText => "result.text consists of all deltas of the main thread that were not retracted",
+            Self::ResultText => {
+                "result.text consists of all messages of the main thread that were not retracted, with blank lines between"
+            }
             Self::FinalText => "result.finalText is the last message of the main thread",
             Self::RetractNamesKnownMessage => "a retract names a message that has content and is not retracted",
             Self::NoEmptyDelta => "no delta is empty",

@@ -82,7 +82,7 @@ fn good() -> Vec<Value> {
         text("m2", "lo. "),
         text("m3", "Bye."),
         json!({"type": "plan", "entries": [{"content": "x", "status": "pending"}]}),
-        with(done("Hello. Bye.", "Bye."), "/result/totalCostUsd", json!(0)),
+        with(done("Hello. \n\nBye.", "Bye."), "/result/totalCostUsd", json!(0)),
     ]
 }
 
@@ -128,7 +128,7 @@ fn every_violation_of_a_stream_rule_is_detected() {
         (vec![text("m", "x"), done("", "x")], Rule::ResultText, Some(1)),
         (vec![text("m", "x"), retract("m"), done("x", "")], Rule::ResultText, Some(2)),
         (vec![with(text("m", "x"), "/parentToolId", json!("t")), done("x", "")], Rule::ResultText, Some(1)),
-        (vec![text("m", "x"), text("n", "y"), done("xy", "xy")], Rule::FinalText, Some(2)),
+        (vec![text("m", "x"), text("n", "y"), done("x\n\ny", "x\n\ny")], Rule::FinalText, Some(2)),
         (vec![retract("m"), done("", "")], Rule::RetractNamesKnownMessage, Some(0)),
         (vec![thinking("m", "x"), retract("m"), retract("m"), done("", "")], Rule::RetractNamesKnownMessage, Some(2)),
         (vec![text("m", ""), done("", "")], Rule::NoEmptyDelta, Some(0)),

@@ -27,7 +27,7 @@ async fn an_agent_that_handles_an_interrupt_ends_the_run_itself() {
     run.control().interrupt();
     let stream = rest_after(events, &mut run).await;
     stream.assert_aborted();
-    assert_eq!(stream.result().text, "Working. Stopping.", "output during the shutdown is part of the result");
+    assert_eq!(stream.result().text, "Working. \n\nStopping.", "output during the shutdown is part of the result");
     assert_eq!(stream.result().exit_code, Some(0));
     assert_eq!(stream.result().stop_reason, Some(StopReason::Cancelled));
     let closed = &stream.tool_results()[0];
@@ -114,7 +114,7 @@ async fn an_agent_that_exits_on_sigterm_is_not_killed() {
     run.control().abort();
     let stream = rest_after(events, &mut run).await;
     stream.assert_aborted();
-    assert_eq!(stream.result().text, "Hello. Goodbye.", "output during the shutdown is part of the result");
+    assert_eq!(stream.result().text, "Hello. \n\nGoodbye.", "output during the shutdown is part of the result");
     assert_eq!(stream.result().exit_code, Some(7));
 }
 

@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use teamster_agents::protocol::{ExitReport, Outcome};
 use teamster_agents::transcript::{Cause, End, Transcript};
-use teamster_types::event::{Event, Failure, LeftProcess};
+use teamster_types::event::{Credential, Event, Failure, LeftProcess};
 use teamster_types::request::Limits;
 use tokio::time::Instant;
 
 use super::budget::Budget;
 use super::ended::Ended;
 use super::host::Host;
-use super::log;
+use super::{limit_end, log};
 use crate::callers::Callers;
 use crate::events::backlog::Bounds;
 use crate::events::queue::EventQueue;
 use crate::recording::Recording;
 use crate::recording::redact::Redactor;
+use crate::setup::credential;
 use crate::turns::handle::RunHandle;
 
 /// Passes the events of a run or turn to its caller.
@@ -28,6 +29,8 @@ pub(super) struct EventSink {
     pub(super) queue: EventQueue,
     redactor: Arc<Redactor>,
     recording: Option<Recording>,
+    /// The credential that the agent will use, if that is certain.
+    credential: Option<Credential>,
     callers: Callers,
     budget: Budget,
     /// Why the turn must stop, if it has exceeded its budget.
@@ -45,6 +48,7 @@ impl EventSink {
             queue: EventQueue::new(handle.events.clone(), Bounds::of(limits)),
             redactor: Arc::default(),
             recording: host.recording.clone(),
+            credential: host.credential.clone(),
             callers: host.callers.next_turn(),
             budget,
             over_budget: None,
@@ -75,7 +79,10 @@ impl EventSink {
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
         match self.transcript.push_delta(event.into()) {
             Ok(delta) => self.pass_on_delta(delta),
-            Err(event) => {
+            Err(mut event) => {
+                if let Event::Init(init) = &mut event {
+                    init.credential = credential::reported(init.credential.take(), self.credential.as_ref());
+                }
                 self.transcript.push(event, &mut self.events);
                 self.pass_on();
             }
@@ -95,6 +102,12 @@ impl EventSink {
     pub(super) fn set_outcome(&mut self, outcome: Outcome) {
         if let Some(row) = outcome.classified_by {
             tracing::debug!(matchers = ?row.matchers, code = %row.code, "a row of the failure table matched");
+        }
+        let has_end = self.transcript.limit().is_some_and(|limit| limit.resets_at.is_some());
+        if let Some(end) = outcome.limit_end.as_ref().filter(|_| !has_end)
+            && let Some(limit) = limit_end::event(end)
+        {
+            self.emit(Event::RateLimit(Box::new(limit)));
         }
         self.transcript.set_outcome(outcome);
     }

@@ -20,6 +20,7 @@ mod ended;
 mod event_sink;
 mod failures;
 pub(crate) mod host;
+mod limit_end;
 mod log;
 mod process;
 mod process_order;

@@ -103,6 +103,12 @@ pub(super) fn of_result(line: &ResultLine<'_>, before: Before<'_>) -> Option<Cla
     Some(evidence.classify(FAILURES, hook.as_deref().unwrap_or(&message)))
 }
 
+/// Classifies the status of a vendor's response, after which the CLI sends its request again.
+pub(super) fn of_status(status: u16) -> Classification {
+    let input = FailureInput { status: Some(status), ..FailureInput::default() };
+    input.classify(FAILURES, format!("the vendor rejected the credentials ({status})"))
+}
+
 /// Classifies an exit without a result, by stderr. `None` if no row matches, or if a signal ended the CLI.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);

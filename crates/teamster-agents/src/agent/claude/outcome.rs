@@ -90,7 +90,8 @@ impl UsageTotals {
     pub(super) fn outcome(&mut self, line: ResultLine<'_>, classification: Option<Classification>) -> Outcome {
         let is_repeated = self.counters.is_repeated();
         let spent = self.counters.count(&line);
-        let (failure, classified_by) = classification.map(|found| (found.failure, found.row)).unzip();
+        let reported = classification.map(Outcome::from).unwrap_or_default();
+        let (failure, classified_by) = (reported.failure, reported.classified_by);
         self.num_turns += line.num_turns.filter(|_| !is_repeated).unwrap_or(0);
         let denials = line.permission_denials.into_iter().filter(|_| !is_repeated).map(|denial| {
             PermissionDenial::new(denial.tool_name)
@@ -110,7 +111,10 @@ impl UsageTotals {
         // The CLI reports `stop_sequence` for its own synthetic messages, which is not a stop reason of the model.
         let stop_reason = match &failure {
             Some(_) if line.stop_reason.as_deref() == Some("stop_sequence") => self.stop_reason.clone(),
-            _ => line.stop_reason.as_deref().map(StopReason::from),
+            _ => {
+                let reported = line.stop_reason.as_deref().map(StopReason::from);
+                reported.or_else(|| self.stop_reason.clone()).or_else(|| of_subtype(&line.subtype, failure.is_some()))
+            }
         };
         let session_id = match &failure {
             // The CLI reports the requested id or an invented one. Neither can be resumed.
@@ -128,7 +132,8 @@ impl UsageTotals {
         let window = line.model_usage.as_ref().and_then(|models| self.window_of(models));
         Outcome {
             failure,
-            classified_by: classified_by.flatten(),
+            classified_by,
+            limit_end: reported.limit_end,
             context: self.context_tokens.map(|used| ContextUse::new(used, window)),
             interrupted,
             session_id,
@@ -147,5 +152,14 @@ impl UsageTotals {
     fn window_of(&self, models: &ModelUsages) -> Option<u64> {
         let only = models.values().next().filter(|_| models.len() == 1);
         self.model.as_ref().and_then(|model| models.get(model)).or(only)?.context_window
+    }
+}
+
+/// Returns the stop reason of a result that has none and whose messages had none. An API error has the subtype `success`.
+fn of_subtype(subtype: &str, is_error: bool) -> Option<StopReason> {
+    match subtype {
+        "" => None,
+        "success" => (!is_error).then_some(StopReason::EndTurn),
+        other => Some(other.into()),
     }
 }

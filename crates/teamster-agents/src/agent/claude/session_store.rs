@@ -86,6 +86,11 @@ struct Line<'a> {
     cwd: Option<String>,
     #[serde(default)]
     timestamp: Option<String>,
+    /// The team of an agent that another session started.
+    #[serde(default)]
+    team_name: Option<String>,
+    #[serde(default)]
+    session_kind: Option<String>,
     #[serde(default)]
     custom_title: Option<String>,
     #[serde(default)]
@@ -129,6 +134,9 @@ struct Reader {
     record: SessionRecord,
     turns: u64,
     is_session: bool,
+    has_messages: bool,
+    /// Whether the session is that of a worker, which another session started. The CLI does not list it either.
+    is_worker: bool,
     has_lines: bool,
     first_prompt: Option<String>,
     custom_title: Option<String>,
@@ -152,6 +160,11 @@ impl Reader {
                 self.record.created = time_of(&time);
             }
             self.last_time = name_of(&time);
+        }
+        if matches!(&*line.kind, "user" | "assistant") && !self.has_messages {
+            self.has_messages = true;
+            self.is_worker = line.team_name.is_some_and(|team| !team.is_empty())
+                || line.session_kind.is_some_and(|kind| kind.starts_with("daemon"));
         }
         if line.is_sidechain {
             return;
@@ -207,7 +220,7 @@ impl SessionReader for Reader {
         if self.has_lines && !self.is_session {
             return Err(NotASession("Claude Code"));
         }
-        if self.turns == 0 {
+        if self.turns == 0 || self.is_worker {
             return Ok(None);
         }
         let mut record = self.record;

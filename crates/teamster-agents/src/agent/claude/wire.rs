@@ -28,6 +28,8 @@ pub(super) struct Line<'a> {
     pub(super) event: Option<StreamEvent<'a>>,
     #[serde(borrow)]
     pub(super) parent_tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Text<'a>>,
 }
 
 /// The `type` of a line.
@@ -113,6 +115,9 @@ pub(super) struct MessageLine<'a> {
     pub(super) error: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) supersedes: Vec<Text<'a>>,
+    /// What a tool returned, in the CLI's own form.
+    #[serde(borrow)]
+    pub(super) tool_use_result: Option<&'a RawValue>,
     /// Whether the line echoes a prompt.
     #[serde(default, rename = "isReplay")]
     pub(super) is_replay: bool,
@@ -159,6 +164,9 @@ pub(super) struct InitLine {
     pub(super) claude_code_version: Option<String>,
     pub(super) tools: Option<Vec<String>>,
     pub(super) mcp_servers: Option<Vec<InitServer>>,
+    /// The source of the API key; `none` with a login or a cloud.
+    #[serde(default, rename = "apiKeySource", deserialize_with = "if_readable")]
+    pub(super) api_key_source: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -90,6 +90,15 @@ pub(super) fn of_turn(message: &str, info: Option<&Value>) -> Classification {
     input.classify(FAILURES, text)
 }
 
+/// Classifies a reconnect whose cause is that the vendor rejects the credentials: `Reconnecting... 1/5 (unexpected status 401 ...)`.
+///
+/// Codex repeats such a request 5 times. Before that, it renews the token of a login by itself.
+pub(super) fn rejected_credentials(message: &str) -> Option<Classification> {
+    let (_, cause) = message.strip_prefix("Reconnecting...")?.split_once('(')?;
+    let cause = cause.strip_suffix(')').unwrap_or(cause);
+    (status(cause) == Some(401)).then(|| of_turn(cause, None))
+}
+
 /// Returns the app-server's name of a failure, and the vendor's status. The name is a string, or the only field of an object.
 fn name_and_status(info: &Value) -> (Option<&str>, Option<u16>) {
     match info {

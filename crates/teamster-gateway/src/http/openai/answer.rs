@@ -1,7 +1,6 @@
 //! The text of an answer so far.
 
-/// Separates the messages of the agent.
-const SEPARATOR: &str = "\n\n";
+use teamster::text::MESSAGE_SEPARATOR;
 
 /// The mark after streamed text that is void. A stream cannot retract text.
 const AGAIN: &str = "\n\n[The agent starts this part again.]\n\n";
@@ -19,7 +18,7 @@ impl Answer {
     /// Adds a delta of a message, and returns what a stream sends now.
     pub(super) fn add(&mut self, message: &str, delta: &str) -> String {
         let is_same = self.messages.last().is_some_and(|(id, _)| id == message);
-        let separator = if is_same || self.messages.is_empty() { "" } else { SEPARATOR };
+        let separator = if is_same || self.messages.is_empty() { "" } else { MESSAGE_SEPARATOR };
         match self.messages.last_mut().filter(|_| is_same) {
             Some((_, text)) => text.push_str(delta),
             None => self.messages.push((message.to_owned(), delta.to_owned())),
@@ -54,7 +53,7 @@ impl Answer {
     /// Returns the text.
     pub(super) fn text(&self) -> String {
         let texts: Vec<_> = self.messages.iter().map(|(_, text)| text.as_str()).collect();
-        texts.join(SEPARATOR)
+        texts.join(MESSAGE_SEPARATOR)
     }
 
     fn keep_sent(&mut self) {

@@ -175,6 +175,7 @@ impl StreamJson {
         {
             background.add_subagent(id);
         }
+        self.plan.called(id, name, &input, parent.is_some());
         let tool = tools::tool_use(id, name, input, parent, &self.servers.names);
         actions.push(Action::Emit(Event::ToolUse(Box::new(tool))));
     }

@@ -7,27 +7,28 @@ use super::assembler::MessageAssembler;
 use super::edits::Edits;
 use super::hooks::Hooks;
 use super::outcome::UsageTotals;
+use super::plan::TaskList;
 use super::session::Session;
 use super::tasks::Tasks;
 use super::wire::{
     ControlCancelLine, ControlResponseLine, DeltaKind, InitLine, InitServer, Line, LineKind as Kind, MessageLine,
     RateLimitLine, ResultLine, StreamEvent, StreamEventKind,
 };
-use super::{control, failure, notices, one_shot};
+use super::{control, credential, failure, notices, one_shot};
 use crate::agent::content::ContentKind;
 use crate::agent::line;
 use crate::agent::line_shape::LineShape;
 use crate::agent::mcp::Health;
 use crate::bounded::{Bounded, Ids};
-use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
-use teamster_types::event::{
-    ErrorCode, Event, Failure, Init, McpServerState, MessageId, ToolId, ToolResult, Warning, WarningCode,
-};
+use crate::protocol::{Action, ExitReport, Input, ProcessAction, Protocol, SessionAction};
+use teamster_types::event::{Event, Init, McpServerState, MessageId, ToolId, ToolResult, Warning, WarningCode};
 use teamster_types::request::{Conversation, RequestError, RunRequest};
 
 mod background;
 mod messages;
+mod rejected_key;
 mod session;
+mod session_start;
 mod system;
 
 type Actions = Vec<Action>;
@@ -59,6 +60,11 @@ pub(super) struct StreamJson {
     is_model_change_known: bool,
     hooks: Hooks,
     tasks: Tasks,
+    /// Whether the turn's `system/init` was read, or its session is known from another line.
+    has_init: bool,
+    /// The source of the API key, as the CLI reports it.
+    key_source: Option<String>,
+    plan: TaskList,
     totals: UsageTotals,
     phase: Phase,
     /// The edits that the permission mode allows.
@@ -138,6 +144,9 @@ impl StreamJson {
             hooks: Hooks::default(),
             tasks: Tasks::default(),
             totals: UsageTotals::new(request),
+            has_init: false,
+            key_source: None,
+            plan: TaskList::default(),
             phase: Phase::Open,
             edits: Edits::new(request),
             session,
@@ -155,6 +164,9 @@ impl StreamJson {
             && background.is_in_background(parent)
         {
             actions.push(Action::Alive);
+            return Ok(());
+        }
+        if !self.has_init && !self.start_without_init(&line, actions) {
             return Ok(());
         }
         match (line.kind, line.subtype.as_deref()) {
@@ -175,6 +187,7 @@ impl StreamJson {
                 let before = actions.len();
                 Self::user(&line, actions);
                 self.note_results(actions.get(before..).unwrap_or_default());
+                actions.extend(self.plan.answered(&line).map(|plan| Action::Emit(Event::Plan(plan))));
             }
             (Kind::System, Some("init")) => self.init(serde_json::from_str(text)?, actions),
             (Kind::System, subtype) => self.system(subtype.unwrap_or_default(), &serde_json::from_str(text)?, actions),
@@ -204,18 +217,10 @@ impl StreamJson {
     }
 
     fn init(&mut self, line: InitLine, actions: &mut Actions) {
-        if let Some(expected) = &self.expected_session
-            && *expected != line.session_id
-        {
-            let message = format!("session {expected} was requested, but session {} answered", line.session_id);
-            actions.push(warning(WarningCode::SessionMismatch, message.clone()));
-            let failure = Failure::new(ErrorCode::Protocol, message);
-            actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
-            // The model has not been called yet. An answer without the history would be worse than none.
-            actions.push(Action::Process(ProcessAction::Stop));
-            self.phase = Phase::Rejected;
+        if self.refuses(&line.session_id, actions) {
             return;
         }
+        self.has_init = true;
         if let Some(cwd) = &line.cwd {
             self.edits.add_cwd(cwd);
         }
@@ -224,6 +229,8 @@ impl StreamJson {
             self.totals.counters.set_version(version);
         }
         let mut init = Init::new("claude", line.session_id.into());
+        init.credential = line.api_key_source.as_deref().map(credential::reported);
+        self.key_source = line.api_key_source;
         init.model = line.model.map(Into::into);
         init.agent_version = line.claude_code_version.map(Into::into);
         init.cwd = line.cwd.map(Into::into);

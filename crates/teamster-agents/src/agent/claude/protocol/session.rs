@@ -51,7 +51,7 @@ impl StreamJson {
         if self.phase == Phase::Answered {
             self.phase = Phase::Open;
         }
-        (self.message, self.api_error, self.has_emitted_text) = (None, None, false);
+        (self.message, self.api_error, self.has_emitted_text, self.has_init) = (None, None, false, false);
         (self.is_model_change_known, self.hooks) = (false, Hooks::default());
         self.totals.next_turn();
     }

@@ -8,6 +8,9 @@ use teamster_types::event::Warning;
 
 impl StreamJson {
     pub(super) fn system(&mut self, subtype: &str, line: &SystemLine, actions: &mut Actions) {
+        if subtype == "api_retry" && self.is_key_rejected(line) {
+            return self.key_rejected(actions);
+        }
         let warning = match subtype {
             "task_notification" => return self.task_ended(line, actions),
             "task_started" => {

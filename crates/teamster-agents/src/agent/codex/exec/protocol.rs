@@ -201,6 +201,17 @@ impl Exec {
 
     /// Handles an `error` line. It does not end the run: it may be a reconnect, and `turn.failed` repeats a fatal error.
     fn error_line(&mut self, message: String, actions: &mut Actions) {
+        if let Some(classification) = failure::rejected_credentials(&message) {
+            let outcome = Outcome {
+                session_id: self.thread.clone(),
+                permission_denials: self.denials.clone(),
+                ..classification.into()
+            };
+            actions.push(Action::Outcome(Box::new(outcome)));
+            actions.push(Action::Process(ProcessAction::Stop));
+            self.phase = Phase::Refused;
+            return;
+        }
         match notices::reconnecting(&message) {
             Some(warning) => actions.push(Action::Emit(warning.into())),
             None => actions.push(Action::Alive),
@@ -212,6 +223,7 @@ impl Exec {
         let (structured_output, failure) =
             answer::classify(self.answer.as_deref(), self.schema.as_ref(), self.has_answer || !self.calls.is_empty());
         let outcome = Outcome {
+            stop_reason: Some(StopReason::EndTurn).filter(|_| failure.is_none()),
             failure,
             session_id: self.thread.clone(),
             usage: usage.map(|usage| (of_thread(&usage), self.scope.clone())),

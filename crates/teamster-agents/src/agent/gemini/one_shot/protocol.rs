@@ -266,8 +266,9 @@ impl OneShot {
         outcome.stop_reason = match &outcome.failure {
             Some(Failure { code: ErrorCode::MaxTurns, .. }) => Some(StopReason::MaxTurns),
             _ if outcome.interrupted => Some(StopReason::Cancelled),
-            // The CLI does not report whether the model finished or reached its token limit (`stream_max_tokens`).
-            _ => None,
+            Some(_) => None,
+            // A model that reached its token limit is reported in the same way (`stream_max_tokens`).
+            None => Some(StopReason::EndTurn),
         };
         outcome.permission_denials = std::mem::take(&mut self.denials);
         let failed = reported.map(|reported| Box::new(Failed { outcome: outcome.clone(), reported, at }));

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::super::super::notices;
+use super::super::super::{failure, notices};
 use super::super::rate_limits;
 use super::super::turn::ContentKind;
 use super::super::wire::{
@@ -11,7 +11,7 @@ use super::super::wire::{
 };
 use super::delta_shape::DeltaShape;
 use super::{Actions, AppServer, parse};
-use crate::protocol::{Action, Outcome};
+use crate::protocol::{Action, Outcome, ProcessAction};
 use teamster_types::event::{Event, ToolOutput, UsageScope, UsageSoFar, Warning, WarningCode};
 
 impl AppServer {
@@ -156,6 +156,12 @@ impl AppServer {
             Some(details) if line.will_retry => format!("{} ({details})", line.error.message),
             _ => line.error.message,
         };
+        if let Some(classification) = failure::rejected_credentials(&message).filter(|_| line.will_retry) {
+            let outcome = Outcome { permission_denials: turn.denials.clone(), ..classification.into() };
+            self.end_turn(outcome, actions);
+            // It would repeat the request.
+            return actions.push(Action::Process(ProcessAction::Stop));
+        }
         match notices::reconnecting(&message).filter(|_| line.will_retry) {
             Some(warning) => actions.push(Action::Emit(warning.into())),
             None => actions.push(Action::Alive),
