@@ -72,6 +72,7 @@ mod session;
 #[cfg(feature = "sessions")]
 pub mod sessions;
 mod setup;
+mod stores;
 mod threads;
 mod tokio_check;
 #[cfg(feature = "tools")]

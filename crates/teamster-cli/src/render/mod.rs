@@ -24,7 +24,7 @@ use crate::printable::Printable;
 
 #[cfg(feature = "serve")]
 pub(crate) use failure::write_warning;
-pub(crate) use failure::{Hints, write_error, write_notice};
+pub(crate) use failure::{Hints, where_to_resume, write_error, write_notice};
 pub(crate) use json::{JsonWriter, write_document};
 use live::Live;
 pub(crate) use renderer::is_interactive;
