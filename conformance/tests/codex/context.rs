@@ -1,13 +1,16 @@
 //! The context of the prompt: system prompts, the model, attachments, schemas, instructions of the project.
 
 use std::fs;
+use std::num::NonZeroU32;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use teamster::event::{ErrorCode, WarningCode};
-use teamster::request::{Attachment, Conversation, PermissionMode, ProjectTrust};
+use teamster::event::{ErrorCode, StopReason, WarningCode};
+use teamster::request::{AgentInterface, Attachment, Conversation, PermissionMode, ProjectTrust};
 use teamster_conformance::TestEnv;
-use teamster_testkit::provider::Reply;
+use teamster_testkit::provider::{ModelRequest, Reply};
+
+use crate::shell;
 
 async fn test_env() -> Result<TestEnv> {
     TestEnv::codex(Reply::new().text("Read.")).await
@@ -123,13 +126,25 @@ async fn an_answer_that_does_not_follow_the_schema_is_an_error() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_limit_of_turns_is_ignored_with_a_warning() -> Result<()> {
-    let env = test_env().await?;
-    let mut request = env.request("Hello.");
-    request.max_turns = std::num::NonZeroU32::new(3);
+async fn the_limit_of_turns_counts_model_calls_and_is_ignored_in_exec_with_a_warning() -> Result<()> {
+    let never_done =
+        |request: &ModelRequest| Reply::new().tool("exec_command", shell(&format!("echo {}", request.messages.len())));
+    let env = TestEnv::codex(Reply::from_fn(never_done)).await?;
+    let mut request = env.request("Never stop.");
+    request.max_turns = NonZeroU32::new(2);
     let recording = env.run(request).await?;
-    assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), 1);
-    assert!(!recording.result.is_error);
+    assert_eq!(recording.result.error_code, Some(ErrorCode::MaxTurns));
+    assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTurns));
+    assert!((2..=3).contains(&recording.requests.len()), "{} calls", recording.requests.len());
+    let env = test_env().await?;
+    for interface in [AgentInterface::Auto, AgentInterface::Exec] {
+        let mut request = env.request("Hello.");
+        (request.max_turns, request.interface) = (NonZeroU32::new(1), interface);
+        let recording = env.run(request).await?;
+        let is_ignored = interface == AgentInterface::Exec;
+        assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), usize::from(is_ignored));
+        assert!(!recording.result.is_error, "{:?}", recording.result);
+    }
     Ok(())
 }
 

@@ -119,16 +119,6 @@ pub(crate) fn has_store(agent: &str) -> bool {
     AGENTS.contains(&agent)
 }
 
-/// Whether the agent finds a session only in the directory in which it started.
-pub(crate) fn has_sessions_of_directories(agent: &str) -> bool {
-    ["claude", "gemini", "opencode"].contains(&agent)
-}
-
-/// Whether `--continue` resumes the session that was created last, not the one that was used last.
-pub(crate) fn continues_the_last_created(agent: &str) -> bool {
-    agent == "gemini"
-}
-
 fn capabilities(agent: &str, text: impl Fn(&Capabilities) -> &'static str) -> Option<&'static str> {
     let registry = Registry::default();
     let found = registry.get(agent).ok()?.capabilities().map(text)?;

@@ -81,6 +81,7 @@ mod session;
 #[cfg(feature = "sessions")]
 pub mod sessions;
 mod setup;
+mod stores;
 mod threads;
 mod tokio_check;
 #[cfg(feature = "tools")]

@@ -111,6 +111,12 @@ pub trait SessionReader {
         None
     }
 
+    /// Whether a prompt of a person was read.
+    fn has_prompt(&self) -> bool;
+
+    /// Returns the time in the last line that has one, as it is stored.
+    fn last_time(&self) -> Option<&str>;
+
     /// Returns the session; `None` if the file has no prompt of a person, such as the file of a subagent.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ fn invalid_requests() -> Vec<RunRequest> {
     vec![
         RunRequest::new(""),
         RunRequest::new(" \n\t"),
+        RunRequest::new("a\0b"),
         request(|r| r.model = Some(String::new())),
         request(|r| r.model = Some("-c x=y".into())),
         request(|r| r.model = Some("a\0b".into())),
@@ -57,6 +58,7 @@ fn an_invalid_request_is_rejected_and_the_error_names_the_change() {
     insta::assert_snapshot!(texts, @r#"
     the prompt is empty: describe what the agent should do
     the prompt is empty: describe what the agent should do
+    the prompt contains a NUL byte
     model is empty: omit it instead
     model must not start with '-': "-c x=y"
     model contains a NUL byte

@@ -157,7 +157,7 @@ proptest! {
 fn no_argument_contains_the_prompt_in_any_mode() {
     for output in [OutputMode::Stream, OutputMode::Messages, OutputMode::Batch] {
         let request = request(|r| {
-            r.prompt = "--help\0 PROMPT".into();
+            r.prompt = "--help PROMPT".into();
             r.output = output;
         });
         let (launch, written) = planned(&request).unwrap();

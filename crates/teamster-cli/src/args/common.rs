@@ -57,9 +57,10 @@ pub(crate) struct CommonArgs {
     #[arg(num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
-    /// Resume the newest session of the working directory
+    /// Resume the agent's newest session of the directory
     ///
-    /// If there is none, a new session is started.
+    /// That is the session of --agent that was used last in exactly this working directory. If there is none, a new session is
+    /// started. A note names another agent that has a newer one.
     #[arg(long = "continue", help_heading = CONVERSATION, group = "existing_session")]
     pub(crate) continue_last: bool,
 

@@ -40,6 +40,10 @@ pub(crate) trait Inputs {
     fn stdout_is_terminal(&self) -> bool;
     /// Lists sessions that the agents store.
     fn sessions(&mut self, runtime: &Runtime, query: &SessionQuery) -> SessionList;
+    /// Returns the session that was used last, without its content.
+    fn newest_session(&mut self, runtime: &Runtime, query: &SessionQuery) -> Option<StoredSession>;
+    /// Prints a note to standard error.
+    fn note(&mut self, note: &Printable);
     /// Lets the person at the terminal choose a session.
     fn choose_session(&mut self, title: Printable, sessions: &[StoredSession]) -> Option<SessionId>;
     /// Reads standard input to its end. It fails if nothing arrives for `max_silence`.
@@ -98,6 +102,14 @@ impl Inputs for SystemInputs {
     fn sessions(&mut self, runtime: &Runtime, query: &SessionQuery) -> SessionList {
         // The agent's name was checked before.
         runtime.sessions(query).unwrap_or_default()
+    }
+
+    fn newest_session(&mut self, runtime: &Runtime, query: &SessionQuery) -> Option<StoredSession> {
+        runtime.newest_session(query).ok().flatten()
+    }
+
+    fn note(&mut self, note: &Printable) {
+        write_notice(note);
     }
 
     fn choose_session(&mut self, title: Printable, sessions: &[StoredSession]) -> Option<SessionId> {

@@ -9,6 +9,7 @@ mod saved;
 mod stdin;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -154,6 +155,10 @@ pub(crate) fn plan_session(
     plan.saved_rules = SavedRules::read(named.as_deref(), plan.request.cwd.as_deref().unwrap_or(&directory), inputs);
     plan.request.limits.answer = args.answer_timeout.unwrap_or(answer_timeout);
     plan.request.validate_session()?;
+    if let Some(resumed) = &plan.resumed {
+        // In a run, the stream reports it.
+        sessions::check_directory(resumed, plan.request.cwd.as_deref().unwrap_or(&directory))?;
+    }
     ToolRules::read(&plan.request.permissions, plan.request.cwd.as_deref())?;
     Ok(plan)
 }
@@ -209,7 +214,8 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
     let usage_journal = args.usage_journal.map(|path| absolute(&directory, path));
-    let resumed = resumed(&mut request, &args.agent, &directory, &mut Stores { inputs, runtime: &runtime })?;
+    let stores = stores_runtime(&runtime, &request.env);
+    let resumed = resumed(&mut request, &args.agent, &directory, &mut Stores { inputs, runtime: &stores })?;
     let (agent, tool_output) = (args.agent, args.tool_output);
     Ok(SessionPlan { agent, runtime, request, tool_output, resumed, usage_journal, saved_rules: SavedRules::default() })
 }
@@ -228,6 +234,13 @@ fn runtime(args: &CommonArgs, inputs: &mut impl Inputs) -> Result<Runtime, Usage
     Ok(runtime.build())
 }
 
+/// Returns a runtime that finds the stores where the agent, with these variables, has them.
+fn stores_runtime(runtime: &Runtime, env: &BTreeMap<String, String>) -> Runtime {
+    let own = env.iter().map(|(name, value)| (name.into(), value.into()));
+    let environment: BTreeMap<OsString, OsString> = std::env::vars_os().chain(own).collect();
+    Runtime::builder().registry(runtime.registry().clone()).environment(environment).build()
+}
+
 /// Finds the session to resume.
 fn resumed(
     request: &mut RunRequest,
@@ -235,11 +248,6 @@ fn resumed(
     directory: &Path,
     stores: &mut Stores<'_, impl Inputs>,
 ) -> Result<Option<ResumedSession>, UsageError> {
-    let is_continued = matches!(request.conversation, Conversation::Continue | Conversation::ForkNewest);
-    // The newest session is only shown, and the agent finds it by itself.
-    if is_continued && !stores.inputs.stdout_is_terminal() {
-        return Ok(None);
-    }
     let directory = request.cwd.as_deref().unwrap_or(directory);
     Ok(sessions::resolve(&mut request.conversation, agent, directory, stores)?)
 }
@@ -253,6 +261,14 @@ struct Stores<'a, I> {
 impl<I: Inputs> sessions::Stores for Stores<'_, I> {
     fn list(&mut self, query: &SessionQuery) -> SessionList {
         self.inputs.sessions(self.runtime, query)
+    }
+
+    fn newest(&mut self, query: &SessionQuery) -> Option<StoredSession> {
+        self.inputs.newest_session(self.runtime, query)
+    }
+
+    fn note(&mut self, note: Printable) {
+        self.inputs.note(&note);
     }
 
     fn can_choose(&self) -> bool {

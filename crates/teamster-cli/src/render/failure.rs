@@ -173,6 +173,10 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str, resume: Option<&Prin
         }
         ErrorCode::Auth if !vendor::set_keys(agent).is_empty() => refused_key(&vendor::set_keys(agent)),
         ErrorCode::Auth => vendor::login(agent).unwrap_or("log in with the agent's own CLI").into(),
+        ErrorCode::SessionNotFound if other_directory(&failure.message).is_some() => {
+            let (directory, exists) = other_directory(&failure.message)?;
+            where_to_resume(directory, exists)
+        }
         ErrorCode::SessionNotFound => {
             "sessions belong to a directory: `teamster sessions --all` lists them with theirs, and --cwd sets it".into()
         }
@@ -188,6 +192,25 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str, resume: Option<&Prin
         }
         _ if failure.retryable == Some(true) => "the failure may be transient: try again later".into(),
         _ => stderr_tail(result, &failure.message)?,
+    })
+}
+
+/// Returns how to resume a session of another directory.
+pub(crate) fn where_to_resume(directory: &str, exists: bool) -> Printable {
+    if exists {
+        printable!("resume it in its directory: add -C {}", Printable::shell_word(directory))
+    } else {
+        "that directory no longer exists: make it again, or start a new session".into()
+    }
+}
+
+/// Returns the directory of a session that cannot be resumed elsewhere, and whether it exists.
+fn other_directory(message: &str) -> Option<(&str, bool)> {
+    let (_, directory) = message.split_once(" belongs to the directory ")?;
+    let directory = directory.strip_suffix("; it can be resumed and forked only there")?;
+    Some(match directory.strip_suffix(", which no longer exists") {
+        Some(directory) => (directory, false),
+        None => (directory, true),
     })
 }
 

@@ -26,7 +26,7 @@ use crate::printable::Printable;
 
 #[cfg(feature = "serve")]
 pub(crate) use failure::write_warning;
-pub(crate) use failure::{Hints, write_error, write_notice};
+pub(crate) use failure::{Hints, where_to_resume, write_error, write_notice};
 use held_logs::HeldLogs;
 pub(crate) use held_logs::{LogStream, release as release_logs};
 pub(crate) use json::{JsonWriter, write_document};

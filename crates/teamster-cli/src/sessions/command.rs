@@ -100,6 +100,9 @@ pub(crate) fn main(args: &SessionsArgs) -> u8 {
             return report_usage_error(&option_names::in_error(&error), error.hint());
         }
     };
+    if let Some(missing) = missing_directory(&list, &query) {
+        return report_usage_error(&missing, None);
+    }
     let written = match args.output {
         Format::Json => write_json(&list),
         Format::Text => write_text(&list, &query, runtime.registry()),
@@ -112,6 +115,13 @@ pub(crate) fn main(args: &SessionsArgs) -> u8 {
             exit::FAILURE
         }
     }
+}
+
+/// Returns an error if the directory does not exist. The sessions of a removed directory are listed.
+fn missing_directory(list: &SessionList, query: &SessionQuery) -> Option<Printable> {
+    let directory = query.directory.as_ref().filter(|directory| list.sessions.is_empty() && !directory.is_dir())?;
+    let problem = if directory.exists() { "is not a directory" } else { "does not exist" };
+    Some(printable!("the directory {} of --cwd {}", directory, problem))
 }
 
 fn write_json(list: &SessionList) -> io::Result<()> {

@@ -6,12 +6,14 @@
 //! Invariant: the stores are only read.
 
 mod command;
+mod directory;
 mod exchange;
 mod picker;
 mod resume;
 mod table;
 
 pub(crate) use command::{Commands, SessionsArgs, main, notes};
+pub(crate) use directory::check_directory;
 pub(crate) use exchange::ResumedSession;
 pub(crate) use picker::choose;
 pub(crate) use resume::{ResumeError, Stores, resolve};

@@ -9,6 +9,7 @@ use teamster::sessions::{SessionList, SessionQuery, StoredSession};
 use super::exchange::ResumedSession;
 use super::table::Table;
 use crate::printable::{Printable, printable};
+use crate::render::where_to_resume;
 use crate::vendor;
 
 /// The number of sessions in a list in which a person chooses.
@@ -24,6 +25,10 @@ const MIN_OTHER: usize = 4;
 pub(crate) trait Stores {
     /// Lists stored sessions.
     fn list(&mut self, query: &SessionQuery) -> SessionList;
+    /// Returns the session that was used last, without its content.
+    fn newest(&mut self, query: &SessionQuery) -> Option<StoredSession>;
+    /// Prints a note for the person.
+    fn note(&mut self, note: Printable);
     /// Whether a person can choose a session.
     fn can_choose(&self) -> bool;
     /// Lets a person choose a session. Returns `None` if the person declines.
@@ -43,8 +48,8 @@ pub(crate) enum ResumeError {
     Ambiguous { agent: String, prefix: String, candidates: Vec<StoredSession> },
     #[error("{agent} has no session whose id starts with {prefix:?}, but {} has", other.agent)]
     OtherAgent { agent: String, prefix: String, other: Box<StoredSession> },
-    #[error("the session {id} of {agent} belongs to another directory")]
-    OtherDirectory { agent: String, id: String, directory: String },
+    #[error("the session {id} of {agent} belongs to the directory {directory}")]
+    OtherDirectory { agent: String, id: String, directory: String, exists: bool },
 }
 
 impl ResumeError {
@@ -69,7 +74,7 @@ impl ResumeError {
                 let (agent, id) = (Printable::shell_word(&other.agent), Printable::shell_word(other.id.as_str()));
                 printable!("--agent {} --resume {}", agent, id)
             }
-            Self::OtherDirectory { directory, .. } => printable!("add --cwd {}", Printable::shell_word(directory)),
+            Self::OtherDirectory { directory, exists, .. } => where_to_resume(directory, *exists),
         })
     }
 }
@@ -97,7 +102,15 @@ pub(crate) fn resolve(
             }
             found
         }
-        Conversation::Continue | Conversation::ForkNewest => newest(agent, directory, stores),
+        Conversation::Continue | Conversation::ForkNewest => {
+            let found = newest(agent, directory, stores);
+            if let Some(found) = &found {
+                let id = found.id.clone();
+                let is_fork = *conversation == Conversation::ForkNewest;
+                *conversation = if is_fork { Conversation::Fork(id) } else { Conversation::Resume(id) };
+            }
+            found
+        }
         Conversation::New => None,
     };
     Ok(found.map(ResumedSession))
@@ -161,31 +174,39 @@ fn find(
             None => Ok(None),
         };
     };
-    match &session.directory {
-        Some(other) if vendor::has_sessions_of_directories(&agent) && !is_same(other, directory) => {
-            let directory = other.to_string_lossy().into_owned();
-            Err(ResumeError::OtherDirectory { agent, id: session.id.as_str().to_owned(), directory })
-        }
-        _ => Ok(Some(session)),
-    }
+    Ok(Some(session))
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
-    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    one == other || canonical(one) == canonical(other)
-}
-
-/// Returns the session that the agent would continue.
+/// Returns the session of the directory that was used last. If another agent has a newer one, or the only one, a note names it.
 fn newest(agent: &str, directory: &Path, stores: &mut impl Stores) -> Option<StoredSession> {
-    let mut query = query(agent, Some(directory));
-    let by_creation = vendor::continues_the_last_created(agent);
-    query.limit = (!by_creation).then_some(1);
-    let sessions = stores.list(&query).sessions.into_iter();
-    if by_creation { sessions.max_by_key(|session| session.created_at) } else { sessions.into_iter().next() }
+    let of_agent = query(agent, Some(directory));
+    let found = stores.newest(&of_agent);
+    let mut newer = of_agent.clone();
+    newer.agents.clear();
+    newer.updated_after = found.as_ref().and_then(|found| found.updated_at);
+    if let Some(other) = stores.newest(&newer).filter(|other| !other.agent.eq_ignore_ascii_case(agent)) {
+        let (name, option) = (Printable::exact(&other.agent), Printable::shell_word(&other.agent));
+        stores.note(match &found {
+            Some(_) => printable!("{} has a newer session in this directory: --agent {} --continue", name, option),
+            None => printable!(
+                "{} has no session in this directory, but {} has: --agent {} --continue",
+                Printable::exact(agent),
+                name,
+                option
+            ),
+        });
+    }
+    // Its last exchange is shown.
+    let mut whole = query(agent, None);
+    whole.id_prefix = Some(found.as_ref()?.id.as_str().to_owned());
+    let is_found = |session: &StoredSession| found.as_ref().is_some_and(|found| found.id == session.id);
+    stores.list(&whole).sessions.into_iter().find(is_found).or(found)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use insta::assert_snapshot;
 
     use super::*;
@@ -194,6 +215,7 @@ mod tests {
     struct TestStores {
         sessions: Vec<StoredSession>,
         choice: Option<usize>,
+        notes: Vec<String>,
     }
 
     impl TestStores {
@@ -219,6 +241,16 @@ mod tests {
             list.sessions = self.sessions.iter().filter(matches).cloned().collect();
             list.sessions.truncate(query.limit.unwrap_or(usize::MAX));
             list
+        }
+
+        fn newest(&mut self, query: &SessionQuery) -> Option<StoredSession> {
+            let is_new =
+                |session: &StoredSession| query.updated_after.is_none() || session.updated_at > query.updated_after;
+            self.list(query).sessions.into_iter().filter(is_new).max_by_key(|session| session.updated_at)
+        }
+
+        fn note(&mut self, note: Printable) {
+            self.notes.push(note.to_string());
         }
 
         fn can_choose(&self) -> bool {
@@ -286,15 +318,6 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_another_directory_is_named_with_its_directory() {
-        assert_snapshot!(resolved("0ba1", "claude", "/q", &mut TestStores::new(IDS)), @r"
-        the session 0ba1-cccc of claude belongs to another directory
-        add --cwd /p
-        ");
-        assert_eq!(resolved("0ba1-cccc", "claude", "/q", &mut TestStores::new(IDS)), "0ba1-cccc");
-    }
-
-    #[test]
     fn without_an_id_a_person_chooses() {
         let mut stores = TestStores::new(IDS);
         assert_snapshot!(resolved("", "codex", "/p", &mut stores), @r"
@@ -312,12 +335,37 @@ mod tests {
     }
 
     #[test]
-    fn continue_resumes_the_newest_session_of_the_directory() {
+    fn continue_resumes_the_newest_session_of_the_directory_by_its_id() {
         let mut stores = TestStores::new(IDS);
         let mut conversation = Conversation::Continue;
-        let resumed = resolve(&mut conversation, "codex", Path::new("/p"), &mut stores).unwrap().unwrap();
-        assert_eq!((resumed.0.id.as_str(), conversation), ("01a2-aaaa", Conversation::Continue));
-        assert!(resolve(&mut Conversation::Continue, "codex", Path::new("/q"), &mut stores).unwrap().is_none());
+        let resumed = resolve(&mut conversation, "claude", Path::new("/p"), &mut stores).unwrap().unwrap();
+        assert_eq!((resumed.0.id.as_str(), conversation), ("0ba1-cccc", Conversation::Resume("0ba1-cccc".into())));
+        let mut conversation = Conversation::ForkNewest;
+        resolve(&mut conversation, "claude", Path::new("/p"), &mut stores).unwrap();
+        assert_eq!(conversation, Conversation::Fork("0ba1-cccc".into()));
+        let mut conversation = Conversation::Continue;
+        assert!(resolve(&mut conversation, "codex", Path::new("/q"), &mut stores).unwrap().is_none());
+        assert_eq!(conversation, Conversation::Continue, "a new session is started");
         assert!(resolve(&mut Conversation::New, "codex", Path::new("/p"), &mut stores).unwrap().is_none());
+        assert!(stores.notes.is_empty(), "{:?}", stores.notes);
+    }
+
+    #[test]
+    fn a_newer_session_of_another_agent_is_noted() {
+        let mut stores = TestStores::new(IDS);
+        let time = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        for (session, seconds) in stores.sessions.iter_mut().zip([10, 20, 30, 25]) {
+            session.updated_at = Some(time(seconds));
+        }
+        let mut continued = |agent: &str| {
+            resolve(&mut Conversation::Continue, agent, Path::new("/p"), &mut stores).unwrap();
+            stores.notes.pop().unwrap_or_default()
+        };
+        assert_eq!(continued("codex"), "");
+        assert_eq!(continued("claude"), "codex has a newer session in this directory: --agent codex --continue");
+        assert_eq!(
+            continued("gemini"),
+            "gemini has no session in this directory, but codex has: --agent codex --continue"
+        );
     }
 }

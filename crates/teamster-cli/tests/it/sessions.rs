@@ -317,3 +317,55 @@ fn a_shell_completes_ids_agents_profiles_and_models() {
     assert_eq!(completed(&["run", "--agent", "codex", "--model", "g"]), "gpt-5.5\n");
     assert_eq!(completed(&["sessions", "--agent", "co"]), "codex\n");
 }
+
+#[test]
+fn continue_passes_the_id_of_the_newest_session_and_notes_a_newer_one_of_another_agent() {
+    let home = Home::new();
+    let end = ended(home.command("run", &["--continue", "hi"]));
+    assert_eq!((end.code, end.err.as_str()), (Some(0), ""));
+    assert!(home.argv().contains(&format!("--resume={SECOND}")), "{}", home.argv());
+    for (agent, note) in [
+        ("codex", "claude has a newer session in this directory: --agent claude --continue\n"),
+        ("gemini", "gemini has no session in this directory, but claude has: --agent claude --continue\n"),
+    ] {
+        let mut command = home.command("run", &["--agent", agent, "--continue", "hi"]);
+        command.env("FAKE_CLI", "exit 1");
+        let end = ended(command);
+        assert!(end.err.contains(note), "{}", end.err);
+    }
+}
+
+#[test]
+fn a_session_of_another_directory_is_refused_with_the_way_to_it() {
+    let home = Home::new();
+    let other = home.0.path().canonicalize().unwrap().join("other");
+    fs::create_dir(&other).unwrap();
+    let app = home.app().to_string_lossy().into_owned();
+    for (name, agent, id, code) in
+        [("run", "claude", FIRST, 1), ("run", "codex", &CODEX[..9], 1), ("session", "codex", CODEX, 2)]
+    {
+        let mut command = home.command(name, &["--agent", agent, "--resume", id]);
+        if name == "run" {
+            command.arg("hi");
+        }
+        command.current_dir(&other);
+        let end = ended(command);
+        assert_eq!(end.code, Some(code), "{name} {agent}: {}", end.err);
+        assert!(end.err.contains(&format!("belongs to the directory {app}")), "{}", end.err);
+        assert!(end.err.contains(&format!("hint: resume it in its directory: add -C {app}\n")), "{}", end.err);
+    }
+    assert_eq!(home.argv(), "", "nothing was started");
+}
+
+#[test]
+fn a_directory_that_does_not_exist_is_an_error_unless_it_has_sessions() {
+    let home = Home::new();
+    let end = ended(home.command("sessions", &["-C", "/no/such"]));
+    assert_eq!((end.code, end.out.as_str()), (Some(2), ""));
+    assert!(end.err.contains("the directory /no/such of --cwd does not exist"), "{}", end.err);
+    let app = home.app();
+    let mut command = home.command("sessions", &["-C", app.to_str().unwrap()]);
+    command.current_dir("/");
+    fs::remove_dir(&app).unwrap();
+    assert_eq!(ended(command).out.lines().count(), 4);
+}

@@ -6,7 +6,7 @@ use teamster::agent::launch::{Launch, ProtocolStream, Stdin};
 use teamster::agent::protocol::{Action, Input, ProcessAction, Protocol};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event};
-use teamster::request::RequestError;
+use teamster::request::{Conversation, RequestError};
 use teamster::{Registry, RunError, RunRequest, Runtime};
 use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
 
@@ -189,4 +189,45 @@ async fn a_protocol_without_an_interrupt_request_interrupts_with_sigint() {
     stream.assert_aborted();
     assert_eq!(stream.result().text, "hellostopping");
     assert_eq!(stream.result().exit_code, Some(130));
+}
+
+/// An agent that keeps no process between turns. It resumes a conversation only if it was created so.
+struct OneTurnAgent {
+    resumes: bool,
+}
+
+impl Agent for OneTurnAgent {
+    fn name(&self) -> &'static str {
+        "one-turn"
+    }
+
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        if request.conversation == Conversation::New || self.resumes {
+            return EchoAgent { stream: ProtocolStream::Stdout }.plan(request);
+        }
+        let (agent, option, why) = (self.name().to_owned(), "conversation=resume", "it keeps no history".to_owned());
+        Err(RequestError::Unsupported { agent, option, why })
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_take_a_second_turn_fails_when_a_session_is_opened() {
+    for resumes in [false, true] {
+        let mut registry = Registry::default();
+        registry.register(OneTurnAgent { resumes });
+        let env = TestEnv::with_runtime(Runtime::builder().registry(registry).build());
+        let opened = env.runtime.open("one-turn", RunRequest::default());
+        match opened {
+            Ok(session) => {
+                assert!(resumes);
+                session.close().await;
+            }
+            Err(error) => {
+                assert!(!resumes && matches!(error, RunError::SendNotSupported { .. }), "{error:?}");
+                assert!(error.to_string().contains("cannot take a second turn"), "{error}");
+            }
+        }
+        let script = Script::new().text("Hello\nend\n");
+        rest_of(&mut env.runtime.run("one-turn", request(&script)).unwrap()).await.assert_success("Hello");
+    }
 }

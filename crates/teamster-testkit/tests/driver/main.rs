@@ -15,6 +15,7 @@ mod answers;
 mod cancelling;
 mod concurrent_runs;
 mod config_files;
+mod conversations;
 mod custom_agents;
 mod dropping;
 mod end_model;

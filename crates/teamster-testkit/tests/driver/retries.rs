@@ -207,6 +207,9 @@ async fn a_session_that_may_contain_the_prompt_is_retried_only_with_the_option()
         let env = TestEnv::new();
         let mut strict = request(&env, 3, [overloaded(&env), good(&env, "Hello")]);
         strict.conversation = conversation.clone();
+        // No stored session.
+        let home = env.path("home").to_str().unwrap().to_owned();
+        strict.env.extend([("HOME".to_owned(), home.clone()), ("CLAUDE_CONFIG_DIR".to_owned(), String::new())]);
         let stream = env.finish(strict).await;
         stream.assert_failed(&ErrorCode::Overloaded);
         assert_eq!(why_not(&stream), ["prompt"]);
@@ -215,6 +218,7 @@ async fn a_session_that_may_contain_the_prompt_is_retried_only_with_the_option()
         let env = TestEnv::new();
         let mut lenient = request(&env, 3, [overloaded(&env), good(&env, "Hello")]);
         lenient.conversation = conversation;
+        lenient.env.extend([("HOME".to_owned(), home), ("CLAUDE_CONFIG_DIR".to_owned(), String::new())]);
         lenient.retries.policy = RetryPolicy::MayRepeatPrompt;
         env.finish(lenient).await.assert_success("Hello");
     }

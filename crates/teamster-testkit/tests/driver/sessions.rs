@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
-use teamster::request::Answer;
+use teamster::request::{Answer, RequestError};
 use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Session};
 use teamster_testkit::fake::Script;
 
@@ -294,4 +294,20 @@ async fn endless_output_between_turns_delays_neither_the_next_turn_nor_close() {
     while bounded("the next event", two.next()).await.is_some() {}
     bounded("the end", session.close()).await;
     env.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_prompt_with_nul_is_refused_in_runs_and_sessions() {
+    let env = TestEnv::new();
+    let mut run = env.request(&Script::new());
+    run.prompt = "a\0b".to_owned();
+    let refused = env.runtime.run("claude", run).unwrap_err();
+    assert!(matches!(refused, RunError::Request(RequestError::Nul { .. })), "{refused:?}");
+    let session = open(&env, &agent(&env).then(turn("hello", "Hello")));
+    let refused = session.send("a\0b").unwrap_err();
+    assert!(matches!(refused, SendError::Prompt(RequestError::Nul { .. })), "{refused:?}");
+    let refused = session.send_now("a\0b").await.unwrap_err();
+    assert!(matches!(refused, SendError::Prompt(RequestError::Nul { .. })), "{refused:?}");
+    rest_of(&mut session.send("hello").unwrap()).await.assert_success("Hello");
+    session.close().await;
 }

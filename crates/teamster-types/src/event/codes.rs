@@ -129,6 +129,8 @@ open_enum! {
         ProcessesLeft = "PROCESSES_LEFT",
         /// The CLI's input and output were not recorded completely.
         RecordingIncomplete = "RECORDING_INCOMPLETE",
+        /// The agent did not report the end of its turn. Its own record of the conversation shows that the turn has ended.
+        TurnEndMissing = "TURN_END_MISSING",
         /// A background task of the agent has ended (`data`: taskId, toolId, status, outputFile).
         BackgroundTask = "BACKGROUND_TASK",
         /// A message of the agent for people.

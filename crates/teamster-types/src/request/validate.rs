@@ -162,6 +162,7 @@ impl RunRequest {
         if self.prompt.trim().is_empty() {
             return Err(RequestError::EmptyPrompt);
         }
+        no_nul("the prompt", &self.prompt)?;
         self.validate_names()?;
         self.validate_environment()?;
         self.limits.validate()?;

@@ -53,6 +53,15 @@ pub enum RunError {
         /// What the system refuses.
         limitations: Vec<Limitation>,
     },
+    /// The agent cannot take a second turn, which a session needs: it keeps no process between turns, and cannot resume a
+    /// conversation. Use [`Runtime::run`](crate::Runtime::run) for single prompts.
+    #[error("{agent} cannot take a second turn, so it cannot hold a session: {source}")]
+    SendNotSupported {
+        /// The agent.
+        agent: String,
+        /// Why it cannot resume its conversation.
+        source: RequestError,
+    },
     /// The supervisor process does not start or does not answer. Only [`Runtime::warm_up`](crate::Runtime::warm_up) returns
     /// this error; in a run, it is an event.
     #[error("the supervisor process of runs does not start")]

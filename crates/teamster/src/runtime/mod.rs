@@ -1,6 +1,7 @@
 //! Starts runs and sessions.
 
 mod builder;
+mod conversation;
 mod error;
 mod inputs;
 mod planning;
@@ -28,6 +29,7 @@ pub use self::error::RunError;
 use self::inputs::absolute_program;
 use self::inputs::directory;
 pub(crate) use self::inputs::{read_attachments, read_attachments_on_thread, working_directory};
+use self::planning::plan_turns;
 pub(crate) use self::planning::{plan_run, plan_session};
 use crate::agent_server::Password;
 use crate::callers::Callers;
@@ -121,7 +123,8 @@ impl Runtime {
     /// Starts a run. Call it inside a Tokio runtime.
     ///
     /// Attachments that are paths are read on the calling thread, before anything is started. If the disk may be slow, await
-    /// [`read_attachments`](Self::read_attachments) before. If the CLI is missing or does not start, this call succeeds, and
+    /// [`read_attachments`](Self::read_attachments) before. For a conversation that is resumed, the store of the agent's sessions is
+    /// read in the same way. If the CLI is missing or does not start, this call succeeds, and
     /// the run's stream reports the error.
     ///
     /// # Errors
@@ -137,7 +140,9 @@ impl Runtime {
         // Every agent must get the same rules, also one that would ignore an invalid one.
         ToolRules::read(&request.permissions, Some(&host.cwd))?;
         read_attachments(&mut request.attachments, &host.cwd)?;
-        let plan = plan_run(&*agent, &request)?;
+        let refused = conversation::resolve(&*agent, &host.environment, &mut request, &host.cwd);
+        let mut plan = plan_run(&*agent, &request)?;
+        plan.launch.refused = refused.or(plan.launch.refused);
         let redactor = Arc::new(host.redactor(&plan.launch, &request));
         let live = self.live.add(agent.name(), &identity, request.limits.grace, None)?;
         let ticket = self.permits.enqueue(request.queue_key.as_deref(), agent.name(), true);
@@ -184,10 +189,11 @@ impl Runtime {
         request.validate_session()?;
         let identity = RunIdentity::new(&request.labels);
         let (mut host, warnings) = self.host(&*agent, &identity, &mut request)?;
+        let refused = conversation::resolve(&*agent, &host.environment, &mut request, &host.cwd);
         // A request that cannot be planned is an error now, and not with the first turn.
         let process_per_turn = request.interface != AgentInterface::Auto || plan_session(&*agent, &request)?.is_none();
         if process_per_turn {
-            plan_run(&*agent, &request.turn("x".into(), request.conversation.clone()))?;
+            plan_turns(&*agent, &request)?;
         }
         let cwd = host.cwd.clone();
         let rules = ToolRules::read(&request.permissions, Some(&cwd))?;
@@ -210,6 +216,7 @@ impl Runtime {
             permits: self.permits.clone(),
             budget: Budget::of(&request),
             process_per_turn,
+            refused,
             warnings,
             session_id,
             stop: stop.clone(),

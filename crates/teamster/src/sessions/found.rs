@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::SystemTime;
 
 use teamster_agents::agent::session_store::SessionRecord;
 
-use super::directory::Directory;
 use super::stored::{SessionList, SessionQuery, SkippedPath, StoredSession};
+use crate::stores::directory::Directory;
 
 /// The sessions that were found so far.
 pub(super) struct Found<'a> {
@@ -42,6 +43,10 @@ impl<'a> Found<'a> {
         self.query.id_prefix.as_deref().unwrap_or_default()
     }
 
+    pub(super) fn updated_after(&self) -> Option<SystemTime> {
+        self.query.updated_after
+    }
+
     /// Adds a session that matches the query.
     pub(super) fn add(&mut self, id: String, record: SessionRecord) {
         let is_there = match (&self.directory, &record.directory) {
@@ -49,7 +54,8 @@ impl<'a> Found<'a> {
             (Some(_), None) => false,
             (None, _) => true,
         };
-        if !is_there || !id.starts_with(self.id_prefix()) {
+        let is_new = self.updated_after().is_none_or(|after| record.updated.is_some_and(|updated| updated > after));
+        if !is_there || !is_new || !id.starts_with(self.id_prefix()) {
             return;
         }
         let new = StoredSession {

@@ -15,13 +15,8 @@
 //! ```
 //!
 //! - `list`: the list; `stored`: what it contains; `found`: collects it.
-//! - `files`: stores with one file for each session; `database`: stores in a database.
-//!
-//! Invariants: no file of a store is changed or created; a file that cannot be read hides no other session; time and memory
-//! are bounded, whatever the files contain.
+//! - `files`: stores with one file for each session. The module `stores` reads files and databases.
 
-mod database;
-mod directory;
 mod files;
 mod found;
 mod list;

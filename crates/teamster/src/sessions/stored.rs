@@ -20,6 +20,8 @@ pub struct SessionQuery {
     pub directory: Option<PathBuf>,
     /// Only sessions whose id starts with this text.
     pub id_prefix: Option<String>,
+    /// Only sessions that were changed after this time.
+    pub updated_after: Option<SystemTime>,
     /// At most this many sessions.
     pub limit: Option<usize>,
 }

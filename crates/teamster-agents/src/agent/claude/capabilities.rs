@@ -68,8 +68,11 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
             Feature::Resume,
             Yes("`--resume`, in the session's own directory, ids only; an answer from another session is an error"),
         ),
-        (Feature::Fork, Yes("`--resume` or `--continue` with `--fork-session`")),
-        (Feature::Continue, Yes("`--continue`")),
+        (Feature::Fork, Yes("`--resume` with `--fork-session`, in the session's own directory")),
+        (
+            Feature::Continue,
+            Yes("the newest session of exactly this directory, found in the store and passed by its id"),
+        ),
         (
             Feature::ReadOnly,
             Yes("mode `default` without the edit tools, and without the shell unless a rule allows it"),

@@ -216,6 +216,14 @@ impl SessionReader for Reader {
         self.record.directory.as_deref()
     }
 
+    fn has_prompt(&self) -> bool {
+        self.turns > 0
+    }
+
+    fn last_time(&self) -> Option<&str> {
+        self.last_time.as_deref()
+    }
+
     fn finish(self: Box<Self>) -> Result<Option<SessionRecord>, NotASession> {
         if self.has_lines && !self.is_session {
             return Err(NotASession("Claude Code"));

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 use crate::agent::{Capabilities, ConfiguredKeys, EffortLevels, Feature, OwnKeys, Support};
-use Support::{Ignored, Refused, Yes};
+use Support::{Refused, Yes};
 use teamster_types::text::without_bom;
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
@@ -41,11 +41,16 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ),
         (Feature::Attachments, Yes("images as data (`exec`: as private files); texts before the prompt; no PDF")),
         (Feature::Schema, Yes("`outputSchema`, which the vendor enforces; an answer that is not JSON is an error")),
-        (Feature::Resume, Yes("`thread/resume`, ids only; an answer from another session is an error")),
-        (Feature::Fork, Yes("`thread/fork`, ids only; `exec`: only with an id, not the newest")),
+        (
+            Feature::Resume,
+            Yes(
+                "`thread/resume`, in the session's own directory, ids only; an answer from another session is an error",
+            ),
+        ),
+        (Feature::Fork, Yes("`thread/fork`, in the session's own directory, ids only")),
         (
             Feature::Continue,
-            Yes("`thread/list` by the name of the directory, and `thread/resume`; `exec`: `exec resume --last`"),
+            Yes("the newest session of exactly this directory, found in the store and passed by its id"),
         ),
         (
             Feature::ReadOnly,
@@ -78,7 +83,12 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
                 "tools of the run's own MCP servers, which the model then does not receive; others are refused: it does not ask before actions in its sandbox, so they could not be enforced",
             ),
         ),
-        (Feature::MaxTurns, Ignored("it does not count turns")),
+        (
+            Feature::MaxTurns,
+            Yes(
+                "Teamster counts model calls, by the reports of tokens after each, and interrupts a turn that continues; ignored with a warning in `exec`",
+            ),
+        ),
         (Feature::MaxBudget, Refused("it does not report cost; use `max_tokens`")),
         (Feature::MaxSessionBudget, Refused("it does not report cost; use `max_session_tokens`")),
         (Feature::MaxTokens, Yes("an interrupt after the model call that exceeds it; refused in `exec`")),

@@ -8,8 +8,8 @@ use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
 use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::protocol::ExitReport;
 use teamster_types::event::ErrorCode::{
-    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,
-    SpawnFailed,
+    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Provider, RateLimit,
+    SessionNotFound, SpawnFailed,
 };
 use teamster_types::event::{Failure, PermissionDenial, StopReason};
 
@@ -129,6 +129,11 @@ pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
         "content_filter" => Some(StopReason::Refusal),
         _ => None,
     }
+}
+
+/// Returns the failure of a turn that reached its limit of model calls.
+pub(super) fn turn_limit(turns: u64) -> Failure {
+    Failure::new(MaxTurns, format!("the limit of {turns} turns was reached")).with_retryable(false)
 }
 
 /// Classifies an exit without the end of a turn, by standard error. Returns `None` if no row matches, or if the CLI did not exit

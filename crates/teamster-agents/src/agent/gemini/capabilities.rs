@@ -41,7 +41,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (Feature::Fork, Refused("a fork needs the path of the session's file, which only the CLI knows")),
         (
             Feature::Continue,
-            Yes("`--resume=latest`: the session that was started last, not the one that was used last"),
+            Yes("the newest session of exactly this directory, found in the store and passed by its id"),
         ),
         (
             Feature::ReadOnly,

@@ -222,6 +222,14 @@ impl SessionReader for Reader {
         (self.has_lines, self.is_incomplete) = (true, true);
     }
 
+    fn has_prompt(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+
+    fn last_time(&self) -> Option<&str> {
+        self.last_time.as_deref()
+    }
+
     fn finish(self: Box<Self>) -> Result<Option<SessionRecord>, NotASession> {
         if self.has_lines && self.record.id.is_none() {
             return Err(NotASession("Gemini CLI"));

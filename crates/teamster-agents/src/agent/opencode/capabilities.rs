@@ -69,8 +69,11 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
                 "by its id, in the session's own directory; another directory is an error before the model is called (exec: `--session`)",
             ),
         ),
-        (Feature::Fork, Yes("`POST /session/ID/fork`; exec: `--session` or `--continue` with `--fork`")),
-        (Feature::Continue, Yes("the newest session of exactly this directory, or a new one; exec: `--continue`")),
+        (Feature::Fork, Yes("`POST /session/ID/fork`; exec: `--session` with `--fork`")),
+        (
+            Feature::Continue,
+            Yes("the newest session of exactly this directory, found in the store and passed by its id"),
+        ),
         (
             Feature::ReadOnly,
             Yes("permission rules: only tools that read; edits are denied even if a rule allows them by name"),

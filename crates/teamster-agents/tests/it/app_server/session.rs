@@ -1,5 +1,7 @@
 //! Drives the protocol of a session like the driver does.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, codex::Codex};
 use teamster_agents::protocol::{Action, Command, Input, ProcessAction, Protocol, SessionAction};
@@ -23,6 +25,8 @@ pub(super) struct TestSession {
     pub(super) restarts: bool,
     pub(super) withdrawn: Vec<RequestId>,
     pub(super) steered: Vec<(SteerId, bool)>,
+    /// The protocol's timer.
+    pub(super) timer: Option<Duration>,
 }
 
 impl TestSession {
@@ -45,6 +49,7 @@ impl TestSession {
             restarts: false,
             withdrawn: Vec::new(),
             steered: Vec::new(),
+            timer: None,
         };
         session.handle(Input::Started);
         session
@@ -112,6 +117,12 @@ impl TestSession {
         self.line(&json!({"id": id, "error": {"code": -32600, "message": message}}));
     }
 
+    /// Lets the timer elapse.
+    pub(super) fn elapse(&mut self) {
+        assert!(self.timer.take().is_some(), "the timer is not set");
+        self.handle(Input::TimerElapsed);
+    }
+
     /// Returns the last call or notification with this method.
     pub(super) fn wrote(&self, method: &str) -> Option<&Value> {
         self.written.iter().rfind(|line| line["method"] == method)
@@ -146,6 +157,8 @@ impl TestSession {
                 Action::Session(SessionAction::RestartProcess) => self.restarts = true,
                 Action::Session(SessionAction::Withdraw(request)) => self.withdrawn.push(request),
                 Action::Session(SessionAction::Steered { id, accepted }) => self.steered.push((id, accepted)),
+                Action::SetTimer(after) => self.timer = Some(after),
+                Action::ClearTimer => self.timer = None,
                 _ => {}
             }
         }

@@ -1,5 +1,7 @@
 //! Threads and their turns: start, events and end.
 
+use std::num::NonZeroU32;
+
 use serde_json::json;
 use teamster_agents::protocol::{Command, Input};
 use teamster_types::event::{ErrorCode, Event, WarningCode};
@@ -225,4 +227,42 @@ fn a_hook_of_the_user_that_ends_a_turn_is_named() {
         _ => None,
     });
     assert_eq!(warned, Some("the hook stop ended the turn after the answer: enough"));
+}
+
+#[test]
+fn a_turn_that_continues_after_its_last_permitted_model_call_is_stopped() {
+    let mut request = session_request();
+    request.max_turns = NonZeroU32::new(2);
+    let mut session = TestSession::running(&request);
+    let call = |session: &mut TestSession, id: &str, tokens: u64| {
+        let item = |status: &str| json!({"type": "commandExecution", "id": id, "command": "x", "status": status});
+        session.item("item/started", &item("inProgress"));
+        session.item("item/completed", &item("completed"));
+        let tokens = json!({"total": {"inputTokens": tokens, "outputTokens": 1}, "last": {"inputTokens": 9}});
+        for _ in 0..2 {
+            // A repeated figure is no further call.
+            session.notify("thread/tokenUsage/updated", json!({"turnId": "turn-1", "tokenUsage": tokens}));
+        }
+    };
+    call(&mut session, "a", 10);
+    assert!(session.wrote("turn/interrupt").is_none());
+    call(&mut session, "b", 20);
+    assert!(session.wrote("turn/interrupt").is_some());
+    session.turn_ends("turn-1", "interrupted");
+    session.reply("thread/backgroundTerminals/clean", &json!({}));
+    assert_eq!(session.result().error_code, Some(ErrorCode::MaxTurns));
+    assert!(!session.result().aborted && !session.closed);
+}
+
+#[test]
+fn an_answer_by_the_last_permitted_model_call_is_a_success() {
+    let mut request = session_request();
+    request.max_turns = NonZeroU32::MIN.into();
+    let mut session = TestSession::running(&request);
+    session.item("item/completed", &json!({"type": "agentMessage", "id": "m", "text": "Done."}));
+    let tokens = json!({"total": {"inputTokens": 10}, "last": {"inputTokens": 10}});
+    session.notify("thread/tokenUsage/updated", json!({"turnId": "turn-1", "tokenUsage": tokens}));
+    assert!(session.wrote("turn/interrupt").is_none());
+    session.turn_ends("turn-1", "completed");
+    assert_eq!((session.result().text.as_str(), session.result().is_error), ("Done.", false));
 }

@@ -40,7 +40,11 @@ impl Chat<'_, LocalSession> {
         let mut conversation = Conversation::Resume(typed.into());
         let (agent, directory) = (self.backend.plan.agent.clone(), self.directory.clone());
         let found = tokio::task::block_in_place(|| {
-            sessions::resolve(&mut conversation, &agent, &directory, &mut stores).map_err(UsageError::from)
+            let resumed = sessions::resolve(&mut conversation, &agent, &directory, &mut stores)?;
+            if let Some(resumed) = &resumed {
+                sessions::check_directory(resumed, &directory)?;
+            }
+            Ok::<_, UsageError>(resumed)
         });
         match found {
             Ok(resumed) => {
@@ -70,6 +74,12 @@ impl sessions::Stores for Stores {
     fn list(&mut self, query: &SessionQuery) -> SessionList {
         list(&self.0, query)
     }
+
+    fn newest(&mut self, query: &SessionQuery) -> Option<StoredSession> {
+        Runtime::builder().registry(self.0.clone()).build().newest_session(query).ok().flatten()
+    }
+
+    fn note(&mut self, _: Printable) {}
 
     fn can_choose(&self) -> bool {
         false

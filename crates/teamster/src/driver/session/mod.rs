@@ -12,7 +12,7 @@ mod turn;
 use std::sync::Arc;
 
 use teamster_agents::agent::{Agent, Feature, Support};
-use teamster_types::event::{LeftProcess, SessionId, Warning};
+use teamster_types::event::{Failure, LeftProcess, SessionId, Warning};
 use teamster_types::request::Conversation;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, sleep};
@@ -46,6 +46,8 @@ pub(crate) struct SessionJob {
     pub(crate) budget: Budget,
     /// Whether each turn has a process of its own, even if the agent has a live interface.
     pub(crate) process_per_turn: bool,
+    /// Why no turn can start: the conversation belongs to another directory.
+    pub(crate) refused: Option<Failure>,
     /// Warnings about the request, emitted with the first turn.
     pub(crate) warnings: Vec<Warning>,
     /// Where the conversation's id is reported.
@@ -232,7 +234,7 @@ impl SessionDriver {
 
     /// Starts or claims a process before the first turn, if the limit on processes allows it.
     async fn start_early(&mut self) {
-        if self.job.process_per_turn {
+        if self.job.process_per_turn || self.job.refused.is_some() {
             return;
         }
         let process = if let Some(process) = self.claim_warm_process().await {

@@ -45,6 +45,10 @@ impl SessionDriver {
         for warning in self.job.warnings.drain(..) {
             sink.emit(warning);
         }
+        if let Some(failure) = self.job.refused.clone() {
+            drop(running);
+            return sink.end(&Ended::by(Cause::Failed(failure)));
+        }
         if let Some(failure) = self.job.budget.refusal().filter(|_| !self.state.is_steer_turn()) {
             drop(running);
             return sink.end(&Ended::by(Cause::Failed(failure)));

@@ -286,6 +286,11 @@ pub(super) struct PendingRequests {
 }
 
 impl PendingRequests {
+    /// Whether no request waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     pub(super) fn insert(&mut self, request: RequestId, id: Value, pending: ServerRequest) {
         self.open.insert(request, (id, pending));
     }

@@ -6,6 +6,7 @@
 mod delta_shape;
 mod notifications;
 mod server_requests;
+mod turn_end;
 mod turns;
 
 use serde::Deserialize;
@@ -30,6 +31,7 @@ use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protoco
 use delta_shape::DeltaShape;
 use teamster_types::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use teamster_types::request::{OutputMode, RunRequest};
+use turn_end::{Record, TurnEnd};
 
 type Actions = Vec<Action>;
 
@@ -45,6 +47,9 @@ pub(super) struct AppServer {
     turn: Option<Turn>,
     pending: PendingRequests,
     usage: ThreadUsage,
+    turn_end: TurnEnd,
+    /// The limit of model calls of each turn.
+    max_turns: Option<u64>,
     /// The model of the next turns.
     model: Option<String>,
     /// Instructions that are prepended to the session's first prompt.
@@ -73,6 +78,8 @@ enum Call {
     Steer(Option<SteerId>),
     /// Kills the commands of an interrupted turn.
     CleanUp,
+    /// Reads whether the turn has ended.
+    ReadRecord(Record),
 }
 
 /// The state of the thread.
@@ -106,6 +113,8 @@ impl AppServer {
             turn: prompt.map(|input| Turn::new(Stage::Waiting(input))),
             pending: PendingRequests::default(),
             usage: ThreadUsage::default(),
+            turn_end: TurnEnd::default(),
+            max_turns: request.max_turns.map(|turns| u64::from(turns.get())),
             model: None,
             instructions: prompt::instructions(request).map(str::to_owned),
             notices: Ids::default(),
@@ -150,6 +159,9 @@ impl AppServer {
         outcome: Result<&RawValue, RpcError>,
         actions: &mut Actions,
     ) -> serde_json::Result<()> {
+        if let Call::ReadRecord(record) = purpose {
+            return self.record_read(record, outcome, actions);
+        }
         actions.push(Action::Alive);
         match (purpose, outcome) {
             (Call::Initialize, Ok(_)) => {
@@ -178,7 +190,7 @@ impl AppServer {
             (Call::CleanUp, _) => self.cleaned_up(actions),
             (Call::Steer(id), answer) => self.steered(id.as_ref(), answer.is_ok(), actions),
             // If the turn has ended meanwhile, its own notification reports it.
-            (Call::Interrupt, _) => {}
+            (Call::Interrupt | Call::ReadRecord(_), _) => {}
         }
         Ok(())
     }
@@ -288,11 +300,19 @@ impl Protocol for AppServer {
                     let warning = Warning::new(WarningCode::MalformedLine, message);
                     actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
                 }
+                self.watch_turn_end(actions);
             }
             Input::Diagnostic(line) => self.diagnostic(line),
-            Input::Server(_) | Input::TimerElapsed => {}
-            Input::Interrupt => self.interrupt(actions),
-            Input::Command(command) => self.command(command, actions),
+            Input::TimerElapsed => self.read_record(Record::LastTurn, actions),
+            Input::Server(_) => {}
+            Input::Interrupt => {
+                self.interrupt(actions);
+                self.watch_turn_end(actions);
+            }
+            Input::Command(command) => {
+                self.command(command, actions);
+                self.watch_turn_end(actions);
+            }
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }

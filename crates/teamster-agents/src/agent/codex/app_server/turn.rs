@@ -27,6 +27,12 @@ pub(super) struct Turn {
     pub(super) has_started: bool,
     /// The caller interrupted it.
     pub(super) is_stopping: bool,
+    /// The number of model calls that have ended.
+    pub(super) model_calls: u64,
+    /// The limit of model calls that it has reached. It is stopped.
+    pub(super) limit: Option<u64>,
+    /// Its last item is a complete message, which may be the last one.
+    pub(super) ends_with_answer: bool,
     /// Incomplete messages.
     open: Bounded<String, StreamedMessage>,
     calls: Bounded<String, Call>,
@@ -83,6 +89,9 @@ impl Turn {
             stage,
             has_started: false,
             is_stopping: false,
+            model_calls: 0,
+            limit: None,
+            ends_with_answer: false,
             open: Bounded::default(),
             calls: Bounded::default(),
             answer: None,
@@ -122,6 +131,7 @@ impl Turn {
         self.error = None;
         if !self.open.contains(item_id) {
             self.open.insert(item_id.to_owned(), StreamedMessage::default(), 0);
+            self.ends_with_answer = false;
         }
         let Some(message) = self.open.get_mut(item_id) else { return };
         let mut text = text.to_owned();
@@ -142,6 +152,7 @@ impl Turn {
     ) -> serde_json::Result<()> {
         let (id, item) = read(raw)?;
         self.error = None;
+        self.ends_with_answer = false;
         match item.kind.as_str() {
             // The query is known only at the end of the search.
             "web_search" => actions.push(Action::Alive),
@@ -158,6 +169,8 @@ impl Turn {
     ) -> serde_json::Result<()> {
         self.error = None;
         let message: MessageItem<'_> = serde_json::from_str(raw.get())?;
+        let is_commentary = message.phase.is_some_and(|phase| phase.get() == "\"commentary\"");
+        self.ends_with_answer = &*message.kind == "agentMessage" && !is_commentary;
         match &*message.kind {
             "agentMessage" => {
                 let text = message.text.as_deref().unwrap_or_default();

@@ -58,6 +58,40 @@ pub(super) struct TurnInfo {
     pub(super) error: Option<TurnError>,
 }
 
+/// The answer to `thread/turns/list`.
+#[derive(Debug, Deserialize)]
+pub(super) struct TurnList {
+    pub(super) data: Vec<TurnInfo>,
+}
+
+/// The answer to `thread/read` with turns.
+#[derive(Debug, Deserialize)]
+pub(super) struct ReadTurns {
+    pub(super) thread: ThreadTurns,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ThreadTurns {
+    #[serde(default)]
+    pub(super) turns: Vec<TurnInfo>,
+}
+
+/// `thread/status/changed`
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StatusLine<'a> {
+    #[serde(borrow)]
+    pub(super) thread_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) status: ThreadStatus<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ThreadStatus<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+}
+
 /// Why a turn failed, or an error within it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,6 +127,9 @@ pub(super) struct MessageItem<'a> {
     #[serde(borrow)]
     pub(super) id: Text<'a>,
     pub(super) text: Option<String>,
+    /// `commentary` before more work, `final_answer`, or unknown.
+    #[serde(borrow, default)]
+    pub(super) phase: Option<&'a RawValue>,
     #[serde(default)]
     pub(super) summary: Vec<String>,
 }

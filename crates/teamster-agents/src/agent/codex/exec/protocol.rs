@@ -28,6 +28,8 @@ pub(super) struct Exec {
     scope: UsageScope,
     servers: Health,
     schema: Option<Value>,
+    /// Whether the request limits the model calls, which cannot be counted.
+    has_turn_limit: bool,
     thread: Option<SessionId>,
     phase: Phase,
     interrupted: bool,
@@ -64,6 +66,7 @@ impl Exec {
             scope,
             servers,
             schema: request.schema.clone(),
+            has_turn_limit: request.max_turns.is_some(),
             thread: None,
             phase: Phase::Open,
             interrupted: false,
@@ -299,6 +302,11 @@ impl Protocol for Exec {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             // These belong to sessions, which `exec` does not have.
+            Input::Started if self.has_turn_limit => {
+                let text = "codex does not support max_turns in `exec`, which reports no model calls";
+                let warning = Warning::new(WarningCode::OptionIgnored, text).with("option", "max_turns");
+                actions.push(Action::Emit(warning.into()));
+            }
             Input::Started | Input::Command(_) | Input::Server(_) | Input::TimerElapsed => {}
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}

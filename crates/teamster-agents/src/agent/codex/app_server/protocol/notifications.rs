@@ -39,6 +39,7 @@ impl AppServer {
                 let origin: Origin<'_> = parse(params)?;
                 let turn = parse::<TurnLine>(params)?.turn;
                 let is_ours = self.is_from_thread(&origin)
+                    && self.turn_end.read.as_ref() != Some(&turn.id)
                     && self.turn.as_ref().is_some_and(|ours| ours.id().is_none_or(|id| id == turn.id));
                 match method {
                     _ if !is_ours => actions.push(Action::Alive),
@@ -62,6 +63,7 @@ impl AppServer {
                 let limit = rate_limits::event(&parse::<LimitsLine>(params)?.rate_limits);
                 actions.push(limit.map_or(Action::Alive, |limit| Action::Emit(Event::RateLimit(Box::new(limit)))));
             }
+            "thread/status/changed" => self.status_changed(params, actions)?,
             "serverRequest/resolved" => self.resolved(&parse(params)?, actions),
             _ if method.starts_with("item/") || method == "turn/plan/updated" => {
                 return self.in_turn(line, method, params, actions);
@@ -76,7 +78,15 @@ impl AppServer {
         let line = self.is_from_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
         let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
         let usage = match line {
-            Some(line) if is_of_turn => self.usage.count(&line.token_usage),
+            Some(line) if is_of_turn => {
+                let before = self.usage.turn();
+                let usage = self.usage.count(&line.token_usage);
+                let is_new_call = usage != before;
+                if let Some(turn) = self.turn.as_mut().filter(|_| is_new_call) {
+                    turn.model_calls += 1;
+                }
+                usage
+            }
             Some(line) => {
                 self.usage.recall(&line.token_usage);
                 None
@@ -86,6 +96,7 @@ impl AppServer {
         actions.push(usage.map_or(Action::Alive, |usage| {
             Action::Emit(Event::Usage(Box::new(UsageSoFar::new(usage, UsageScope::Run))))
         }));
+        self.stop_at_limit(actions);
         Ok(())
     }
 
@@ -105,8 +116,12 @@ impl AppServer {
             actions.push(Action::Alive);
             return Ok(());
         };
+        self.turn_end.is_working();
         match method {
-            "item/started" => return turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions),
+            "item/started" => {
+                turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions)?;
+                self.stop_at_limit(actions);
+            }
             "item/completed" => return turn.item_completed(parse::<ItemLine<'_>>(params)?.item, names, actions),
             // Only summaries of reasoning are emitted, as in `exec`.
             "item/agentMessage/delta" | "item/reasoning/summaryTextDelta" if !self.whole_messages => {

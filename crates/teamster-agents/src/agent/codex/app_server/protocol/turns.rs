@@ -70,6 +70,7 @@ impl AppServer {
         turn.stage = Stage::Requested;
         actions.push(Action::Emit(Event::Init(Box::new(init))));
         self.usage.start_turn();
+        self.turn_end.is_working();
         self.call(Call::StartTurn, "turn/start", &params, actions);
     }
 
@@ -107,6 +108,16 @@ impl AppServer {
         }
     }
 
+    /// Interrupts the turn if it continues after its last permitted model call. The app-server reports tokens after each call.
+    pub(super) fn stop_at_limit(&mut self, actions: &mut Actions) {
+        let max = self.max_turns;
+        let exceeds = |turn: &&mut Turn| !turn.ends_with_answer && max.is_some_and(|max| turn.model_calls >= max);
+        if let Some(turn) = self.turn.as_mut().filter(exceeds).filter(|turn| !turn.is_stopping) {
+            turn.limit = max;
+            self.interrupt(actions);
+        }
+    }
+
     fn stop(&mut self, actions: &mut Actions) {
         let turn = self.turn.as_ref().and_then(Turn::id);
         if let (ThreadState::Open(thread), Some(turn)) = (&self.thread_state, turn) {
@@ -126,6 +137,10 @@ impl AppServer {
                 let failure = hook.map(|text| Failure::new(ErrorCode::HookStopped, text)).or(failure);
                 let stop_reason = Some(StopReason::EndTurn).filter(|_| failure.is_none());
                 Outcome { failure, stop_reason, structured_output, ..Outcome::default() }
+            }
+            "interrupted" if turn.limit.is_some() => {
+                let failure = turn.limit.map(failure::turn_limit);
+                Outcome { failure, stop_reason: Some(StopReason::MaxTurns), ..Outcome::default() }
             }
             "interrupted" if turn.is_stopping => {
                 Outcome { interrupted: true, stop_reason: Some(StopReason::Cancelled), ..Outcome::default() }

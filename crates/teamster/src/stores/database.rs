@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row, Rows, params};
+use rusqlite::{Connection, OpenFlags, Row, params};
 use teamster_agents::agent::session_store::{
     Exchange, SessionDatabase, SessionRecord, Variables, time_of_milliseconds, title_of,
 };
 
-use super::found::Found;
+use super::directory::Directory;
 
 /// The time that a writer may lock the database.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -30,54 +30,79 @@ const STEPS: i32 = 10_000;
 /// The maximum bytes of a value or a row.
 const MAX_VALUE: i32 = 16 << 20;
 
-/// Reads the sessions that match the query.
-pub(super) fn read(store: &SessionDatabase, variables: Variables<'_>, found: &mut Found<'_>) {
-    let Some(path) = (store.path)(variables) else { return };
-    let metadata = match fs::metadata(&path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
-        Err(error) => return found.skip(&path, error),
-    };
-    if !metadata.is_file() {
-        return found.skip(&path, "it is not a regular file");
-    }
-    if let Err(error) = read_database(store, &path, found) {
-        found.skip(&path, error);
-    }
+/// Which sessions are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Only sessions of this working directory.
+    pub(crate) directory: Option<&'a Directory>,
+    /// Only sessions whose id starts with this text.
+    pub(crate) id_prefix: &'a str,
+    /// At most this many sessions, the newest ones.
+    pub(crate) limit: usize,
+    /// Whether their last exchange is read.
+    pub(crate) with_exchange: bool,
 }
 
-fn read_database(store: &SessionDatabase, path: &Path, found: &mut Found<'_>) -> rusqlite::Result<()> {
+/// What was read of a database.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// The sessions with their ids, the newest first.
+    pub(crate) sessions: Vec<(String, SessionRecord)>,
+    /// The path of the database and the reason, if it cannot be read.
+    pub(crate) skipped: Option<(PathBuf, String)>,
+}
+
+/// Reads sessions. An error hides none that was read before it.
+pub(crate) fn read(store: &SessionDatabase, variables: Variables<'_>, wanted: Wanted<'_>) -> Rows {
+    let mut rows = Rows::default();
+    let Some(path) = (store.path)(variables) else { return rows };
+    let skip = |path: &Path, reason: String| Some((path.to_owned(), reason));
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() => {
+            if let Err(error) = read_database(store, &path, wanted, &mut rows.sessions) {
+                rows.skipped = skip(&path, error.to_string());
+            }
+        }
+        Ok(_) => rows.skipped = skip(&path, "it is not a regular file".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => rows.skipped = skip(&path, error.to_string()),
+    }
+    rows
+}
+
+fn read_database(
+    store: &SessionDatabase,
+    path: &Path,
+    wanted: Wanted<'_>,
+    sessions: &mut Vec<(String, SessionRecord)>,
+) -> rusqlite::Result<()> {
     let database = open(path)?;
-    let forms = found.directory.as_ref().map(|directory| directory.forms().map(Path::to_string_lossy));
+    let forms = wanted.directory.map(|directory| directory.forms().map(Path::to_string_lossy));
     let [given, canonical] = match forms {
         Some([given, canonical]) => [Some(given), Some(canonical)],
         None => [None, None],
     };
-    let limit = i64::try_from(found.max_sessions()).unwrap_or(i64::MAX);
+    let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
     let mut statement = database.prepare(store.sessions)?;
-    let mut rows = statement.query(params![given, canonical, found.id_prefix(), limit])?;
-    let mut records = Vec::new();
-    let read = read_rows(&mut rows, |row| {
-        records.extend(record(store, row)?);
-        Ok(())
-    });
-    // An error hides no session that was read.
-    let mut problem = read.err();
-    for (id, mut record) in records {
-        match last_exchange(&database, store, &id) {
+    let mut rows = statement.query(params![given, canonical, wanted.id_prefix, limit])?;
+    let mut problem = None;
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => sessions.extend(record(store, row)?),
+            Ok(None) => break,
+            Err(error) => {
+                problem = Some(error);
+                break;
+            }
+        }
+    }
+    for (id, record) in sessions.iter_mut().filter(|_| wanted.with_exchange) {
+        match last_exchange(&database, store, id) {
             Ok(exchange) => record.last_exchange = exchange,
             Err(error) => problem = problem.or(Some(error)),
         }
-        found.add(id, record);
     }
     problem.map_or(Ok(()), Err)
-}
-
-fn read_rows(rows: &mut Rows<'_>, mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-    while let Some(row) = rows.next()? {
-        each(row)?;
-    }
-    Ok(())
 }
 
 /// Opens a database. No file is created or changed.
