@@ -87,8 +87,8 @@ fn main() -> ExitCode {
     if argv.len() == 1 {
         return ExitCode::from(welcome::main());
     }
-    if version::is_requested(std::env::args_os()) {
-        return ExitCode::from(version::main());
+    if let Some(request) = version::requested(&argv) {
+        return ExitCode::from(version::main(request));
     }
     let code = match args::parse(&argv, &mut plan::SystemInputs, vendor::default_agent) {
         Ok(invocation) => execute(invocation),

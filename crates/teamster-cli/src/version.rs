@@ -1,4 +1,6 @@
-//! `teamster --version --verbose`: what this build is, and the agents that it was tested with.
+//! `teamster --version`: the version. With `--verbose`: what this build is, and the agents that it was tested with.
+//!
+//! Both are answered before the command line is parsed: scripts and editors request the version often.
 
 use std::env::consts::{ARCH, OS};
 use std::ffi::OsString;
@@ -13,25 +15,47 @@ use crate::vendor;
 /// The commit of this build, if the build named it.
 const COMMIT: Option<&str> = option_env!("TEAMSTER_COMMIT");
 
-/// Whether the command line is `--version --verbose`, in any order.
-pub(crate) fn is_requested(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let given: Vec<_> = arguments.into_iter().skip(1).collect();
+/// What a command line requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// `--version`
+    Version,
+    /// `--version --verbose`
+    Details,
+}
+
+/// Returns what a command line requests that has only these options, in any order. Clap handles others.
+pub(crate) fn requested(argv: &[OsString]) -> Option<Request> {
+    let given = argv.get(1..)?;
     let is_given = |names: [&str; 2]| given.iter().any(|argument| names.iter().any(|name| argument == name));
-    given.len() == 2 && is_given(["--version", "-V"]) && is_given(["--verbose", "-v"])
+    let is_version = is_given(["--version", "-V"]);
+    match given.len() {
+        1 if is_version => Some(Request::Version),
+        2 if is_version && is_given(["--verbose", "-v"]) => Some(Request::Details),
+        _ => None,
+    }
 }
 
 /// Prints the lines and returns the exit code.
-pub(crate) fn main() -> u8 {
-    match lines().write_line(&mut io::stdout()) {
+pub(crate) fn main(request: Request) -> u8 {
+    let text = match request {
+        Request::Version => first_line(),
+        Request::Details => lines(),
+    };
+    match text.write_line(&mut io::stdout()) {
         Ok(()) => exit::SUCCESS,
         Err(_) => exit::NO_READER,
     }
 }
 
+fn first_line() -> Printable {
+    printable!("teamster {}", env!("CARGO_PKG_VERSION"))
+}
+
 fn lines() -> Printable {
     let commit = COMMIT.unwrap_or("unknown");
     let mut lines = vec![
-        printable!("teamster {}", env!("CARGO_PKG_VERSION")),
+        first_line(),
         printable!("commit    {}", commit),
         printable!("target    {}-{}", ARCH, OS),
         "tested with".into(),
@@ -49,14 +73,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_both_options_together_request_it() {
-        let requested = |arguments: &[&str]| is_requested(["teamster"].iter().chain(arguments).map(OsString::from));
+    fn the_options_request_the_version_if_there_are_no_others() {
+        let requested = |arguments: &[&str]| {
+            requested(&["teamster"].iter().chain(arguments).map(OsString::from).collect::<Vec<_>>())
+        };
         for arguments in [["--version", "--verbose"], ["--verbose", "--version"], ["-V", "-v"], ["--verbose", "-V"]] {
-            assert!(requested(&arguments), "{arguments:?}");
+            assert_eq!(requested(&arguments), Some(Request::Details), "{arguments:?}");
         }
-        for arguments in [&["--version"][..], &["--verbose"], &["run", "--verbose"], &[]] {
-            assert!(!requested(arguments), "{arguments:?}");
+        for arguments in [["--version"], ["-V"]] {
+            assert_eq!(requested(&arguments), Some(Request::Version), "{arguments:?}");
         }
+        for arguments in [&["--verbose"][..], &["run", "--verbose"], &["run", "--version"], &[]] {
+            assert_eq!(requested(arguments), None, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_printed_as_clap_prints_it() {
+        let rendered = crate::args::command().render_version();
+        assert_eq!(format!("{}\n", first_line().as_str()), rendered);
     }
 
     #[test]

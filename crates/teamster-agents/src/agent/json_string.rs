@@ -14,6 +14,16 @@ use serde_json::value::RawValue;
 pub(crate) struct JsonString<'a>(&'a str);
 
 impl<'a> JsonString<'a> {
+    /// Returns the string with this content, which has no escapes.
+    pub(crate) fn without_escapes(content: &'a str) -> Self {
+        Self(content)
+    }
+
+    /// Returns its text, borrowed from the line. `None`: it has escapes.
+    pub(crate) fn borrowed(self) -> Option<&'a str> {
+        memchr::memchr(b'\\', self.0.as_bytes()).is_none().then_some(self.0)
+    }
+
     /// Returns its text in pieces. A piece without escapes borrows from the line.
     pub(crate) fn pieces(self) -> impl Iterator<Item = Cow<'a, str>> {
         let mut rest = self.0;

@@ -1,17 +1,17 @@
-//! Recognizes a line that differs from an earlier one only in its text.
+//! Recognizes a line that differs from an earlier one only in its text, and possibly in its id.
 //!
 //! An answer is a long sequence of such lines: most bytes of a delta are those of the delta before it. To compare them costs a
 //! fraction of reading the line as JSON.
 //!
-//! Invariant: a recognized line is valid JSON. It has the value of the earlier line, with another text and another value of the
-//! key that the reader ignores. A string with escapes is not recognized.
+//! Invariant: a recognized line is valid JSON. It has the value of the earlier line, with another text, another id, or another
+//! value of the key that the reader ignores. A string with escapes is not recognized.
 
 use std::ops::Range;
 
 /// The maximum size of the bytes that lines have in common.
 const MAX_COMMON_BYTES: usize = 4096;
 
-/// What lines have in common: all bytes but those of their text and of the ignored value.
+/// What lines have in common: all bytes but those of their text, of their id and of the ignored value.
 #[derive(Debug)]
 pub(crate) struct LineShape {
     /// The bytes before each part that varies, with the opening quote of a string.
@@ -25,6 +25,8 @@ pub(crate) struct LineShape {
 enum Varying {
     /// The content of the string that is the text.
     Text,
+    /// The content of the string that is the id.
+    Id,
     /// The content of an ignored string.
     IgnoredString,
     /// The digits of an ignored number.
@@ -37,16 +39,28 @@ impl LineShape {
     ///
     /// `None`: the text is not borrowed from the line, or too much of the line is not text.
     pub(crate) fn of(line: &str, text: &str, ignored: Option<&str>) -> Option<Self> {
-        let start = text.as_ptr().addr().checked_sub(line.as_ptr().addr())?;
-        let text = start..start + text.len();
-        let is_string = line.get(..text.start)?.ends_with('"') && line.get(text.end..)?.starts_with('"');
-        if !is_string || line.len() - text.len() > MAX_COMMON_BYTES {
-            return None;
-        }
+        let text = content_of(line, text)?;
         let ignored = ignored.and_then(|key| value_of(line, key));
         let ignored = ignored.filter(|(other, _)| other.end < text.start || text.end < other.start);
-        let mut parts: Vec<_> = ignored.into_iter().chain([(text, Varying::Text)]).collect();
+        Self::from_parts(line, ignored.into_iter().chain([(text, Varying::Text)]).collect())
+    }
+
+    /// Returns the shape of a line that is valid JSON, whose text and id vary. Both are contents of two of its strings, borrowed
+    /// from it.
+    ///
+    /// `None`: they are not, or too much of the line is neither.
+    pub(crate) fn with_id(line: &str, text: &str, id: &str) -> Option<Self> {
+        let (text, id) = (content_of(line, text)?, content_of(line, id)?);
+        let are_apart = id.end < text.start || text.end < id.start;
+        are_apart.then(|| Self::from_parts(line, vec![(text, Varying::Text), (id, Varying::Id)]))?
+    }
+
+    fn from_parts(line: &str, mut parts: Vec<(Range<usize>, Varying)>) -> Option<Self> {
         parts.sort_unstable_by_key(|(part, _)| part.start);
+        let varying: usize = parts.iter().map(|(part, _)| part.len()).sum();
+        if line.len().checked_sub(varying)? > MAX_COMMON_BYTES {
+            return None;
+        }
         let (mut common, mut from) = (Vec::new(), 0);
         for (part, varying) in parts {
             common.push((line.get(from..part.start)?.into(), varying));
@@ -57,21 +71,39 @@ impl LineShape {
 
     /// Returns the text of a line. `None`: the line has another shape, or one of its strings has escapes.
     pub(crate) fn text<'a>(&self, line: &'a [u8]) -> Option<&'a str> {
-        let (mut rest, mut text) = (line, None);
+        self.read(line).map(|(text, _)| text)
+    }
+
+    /// Returns the text and the id of a line. `None`: as for [`text`](Self::text), or the shape [has no id](Self::with_id).
+    pub(crate) fn text_and_id<'a>(&self, line: &'a [u8]) -> Option<(&'a str, &'a str)> {
+        let (text, id) = self.read(line)?;
+        Some((text, id?))
+    }
+
+    fn read<'a>(&self, line: &'a [u8]) -> Option<(&'a str, Option<&'a str>)> {
+        let (mut rest, mut text, mut id) = (line, None, None);
         for (common, varying) in &self.common {
             rest = rest.strip_prefix(common.as_slice())?;
             rest = match varying {
                 Varying::IgnoredNumber => number(rest)?.1,
                 Varying::IgnoredString => string(rest)?.1,
-                Varying::Text => {
+                Varying::Text | Varying::Id => {
                     let (content, after) = string(rest)?;
-                    text = Some(content);
+                    *(if *varying == Varying::Id { &mut id } else { &mut text }) = Some(content);
                     after
                 }
             };
         }
-        text.filter(|_| rest == self.end)
+        text.filter(|_| rest == self.end).map(|text| (text, id))
     }
+}
+
+/// Returns where the content of a string is that was borrowed from the line. `None`: it was not.
+fn content_of(line: &str, content: &str) -> Option<Range<usize>> {
+    let start = content.as_ptr().addr().checked_sub(line.as_ptr().addr())?;
+    let range = start..start + content.len();
+    let is_string = line.get(..range.start)?.ends_with('"') && line.get(range.end..)?.starts_with('"');
+    is_string.then_some(range)
 }
 
 /// Returns the value of a key: a string without escapes, or a number.
@@ -166,6 +198,22 @@ mod tests {
             let line = format!(r#"{{"text":"b","at":{number}}}"#);
             assert_eq!(shape.text(line.as_bytes()), expected.then_some("b"), "{number}");
         }
+    }
+
+    #[test]
+    fn a_line_with_another_id_is_recognized_if_its_shape_has_an_id() {
+        let first = r#"{"id":"m_1","kind":"message","text":"a"}"#;
+        let id = first.split('"').nth(3).unwrap();
+        let shape = LineShape::with_id(first, text_of(first), id).unwrap();
+        let line = |id: &str, kind: &str, text: &str| format!(r#"{{"id":"{id}","kind":"{kind}","text":"{text}"}}"#);
+        for (id, text) in [("m_2", "b"), ("", "é"), ("m_10000", "")] {
+            assert_eq!(shape.text_and_id(line(id, "message", text).as_bytes()), Some((text, id)));
+        }
+        for other in [line("m_2", "thought", "b"), line(r"m\n", "message", "b"), line("m_2", "message", r"\u0041")] {
+            assert_eq!(shape.text_and_id(other.as_bytes()), None, "{other}");
+        }
+        assert_eq!(self::shape().text_and_id(FIRST.as_bytes()), None);
+        assert!(LineShape::with_id(first, id, id).is_none());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::super::{answer, failure, mcp, notices, tools};
 use super::wire::{CompletedItem, ITEM_COMPLETED, Line, TurnUsage};
 use crate::agent::json_string::JsonString;
 use crate::agent::line;
+use crate::agent::line_shape::LineShape;
 use crate::agent::mcp::Health;
 use crate::bounded::{self, Ids};
 use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
@@ -21,6 +22,9 @@ use teamster_types::event::{
 use teamster_types::request::{Conversation, RunRequest};
 
 type Actions = Vec<Action>;
+
+/// The type of an item that is a message of the model.
+const AGENT_MESSAGE: &str = "agent_message";
 
 /// One run of `codex exec`.
 pub(super) struct Exec {
@@ -43,6 +47,8 @@ pub(super) struct Exec {
     error: Option<String>,
     notices: Ids,
     denials: Vec<PermissionDenial>,
+    /// The line of a message, with which later lines are compared.
+    last_message: Option<LineShape>,
 }
 
 #[derive(Debug)]
@@ -77,6 +83,7 @@ impl Exec {
             error: None,
             notices: Ids::default(),
             denials: Vec::new(),
+            last_message: None,
         }
     }
 
@@ -86,6 +93,9 @@ impl Exec {
             && let Ok(CompletedItem { item }) = serde_json::from_str(text)
             && self.text_item(&item, actions)
         {
+            if item.kind == AGENT_MESSAGE {
+                self.last_message = message_shape(text, &item).or(self.last_message.take());
+            }
             return Ok(());
         }
         let line: Line<'_> = serde_json::from_str(text)?;
@@ -141,7 +151,7 @@ impl Exec {
     fn text_item(&mut self, item: &ItemHead<'_>, actions: &mut Actions) -> bool {
         let id = item.id.as_deref().unwrap_or_default();
         match &*item.kind {
-            "agent_message" => self.message(id, item.text, actions),
+            AGENT_MESSAGE => self.message(id, item.text, actions),
             "reasoning" => {
                 self.error = None;
                 actions.push(Action::Emit(Event::Thinking(delta(id, item.text))));
@@ -311,6 +321,9 @@ impl Protocol for Exec {
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {
+                if let Some((text, id)) = self.last_message.as_ref().and_then(|shape| shape.text_and_id(bytes)) {
+                    return self.message(id, Some(JsonString::without_escapes(text)), actions);
+                }
                 if let Err(error) = line::with_json(bytes, |text| self.line(text, actions)) {
                     let message = format!("skipped a line that is not of the protocol ({error})");
                     let warning = Warning::new(WarningCode::MalformedLine, message);
@@ -325,6 +338,11 @@ impl Protocol for Exec {
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }
+}
+
+/// Returns the shape of the line of a message. `None`: its id or its text has escapes, or one of them is missing.
+fn message_shape(line: &str, item: &ItemHead<'_>) -> Option<LineShape> {
+    LineShape::with_id(line, item.text?.borrowed()?, item.id.as_deref()?)
 }
 
 fn delta(id: &str, text: Option<JsonString<'_>>) -> Delta {
