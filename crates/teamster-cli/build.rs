@@ -5,6 +5,8 @@
 //! address the linker has applied them, and the pages are read from the file when they are used. The addresses of
 //! the stack, the heap and all libraries stay random (docs/security.md).
 
+#![expect(clippy::disallowed_macros, reason = "Cargo reads the instructions of a build script from its output")]
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();

@@ -82,14 +82,14 @@ fn plain(page: &str) -> String {
             paragraph.clear();
         }
     };
-    while let Some(line) = lines.next() {
+    for line in lines {
         let (request, argument) = match line.strip_prefix('.') {
             Some(request) => request.split_once(' ').unwrap_or((request, "")),
             None => ("", ""),
         };
         match request {
             "" if is_tag => {
-                text.push_str(&format!("{}{}\n", " ".repeat(indent + 7), unescaped(line)));
+                text.extend([" ".repeat(indent + 7), unescaped(line), "\n".to_owned()]);
                 is_tag = false;
                 indent += 7;
             }
@@ -98,7 +98,7 @@ fn plain(page: &str) -> String {
             "SH" | "SS" => {
                 flush(&mut text, &mut paragraph, indent);
                 indent = 0;
-                text.push_str(&format!("\n{}\n", unescaped(argument).trim_matches('"')));
+                text.extend(["\n", unescaped(argument).trim_matches('"'), "\n"]);
             }
             "TP" => {
                 flush(&mut text, &mut paragraph, indent);

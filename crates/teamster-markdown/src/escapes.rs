@@ -24,7 +24,7 @@ pub(crate) fn is_text(source: &str, at: usize, is_in_table: bool) -> bool {
         '[' => !rest.split_once(']').is_some_and(|(_, after)| after.starts_with(['(', '[', ':'])),
         ']' => !rest.starts_with(['(', '[', ':']),
         '<' => !(word.ends_with(|c: char| c.is_ascii_alphanumeric()) && next.is_some_and(char::is_alphanumeric)),
-        '>' => !word.split_once("\\<").is_some_and(|(name, _)| !name.is_empty()),
+        '>' => word.split_once("\\<").is_none_or(|(name, _)| name.is_empty()),
         '!' => next != Some('['),
         '&' => !after.contains(';'),
         _ => true,

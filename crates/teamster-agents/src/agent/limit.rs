@@ -13,7 +13,7 @@ pub use end::{LimitEnd, LocalTime};
 use teamster_types::event::{ErrorCode, Event, Failure, RateLimit, RateLimitStatus};
 
 /// A limit that ends within this time is retryable.
-const SHORT: Duration = Duration::from_secs(5 * 60);
+const SHORT: Duration = Duration::from_mins(5);
 
 /// What texts about limits of a plan or a quota contain, in lower case.
 const LASTING: &[&str] = &[

@@ -58,7 +58,7 @@ fn hook(name: &str, stdout: &str) -> Value {
     json!({"type": "system", "subtype": "hook_response", "hook_name": name, "stdout": stdout, "outcome": "success"})
 }
 
-fn task(subtype: &str, fields: Value) -> Value {
+fn task(subtype: &str, fields: &Value) -> Value {
     let mut line = json!({"type": "system", "subtype": subtype, "task_id": "t1", "tool_use_id": "tu1"});
     line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     line
@@ -141,8 +141,8 @@ fn a_model_that_changes_within_a_turn_gives_one_warning_with_both_names() {
 
 #[test]
 fn background_work_that_ends_with_the_run_is_a_warning_that_names_it() {
-    let started = task("task_started", json!({"description": "review", "is_backgrounded": true}));
-    let stopped = task("task_notification", json!({"status": "stopped", "summary": "no time"}));
+    let started = task("task_started", &json!({"description": "review", "is_backgrounded": true}));
+    let stopped = task("task_notification", &json!({"status": "stopped", "summary": "no time"}));
     let answer = message("m", "opus", "I wait.");
     let done = ended("completed", "I wait.");
     for (lines, text) in [
@@ -168,8 +168,8 @@ fn background_work_that_ends_with_the_run_is_a_warning_that_names_it() {
 fn a_task_whose_call_has_a_result_works_in_the_background() {
     let call = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "tool_use", "id": "tu1", "name": "Bash", "input": {}}]}});
     let answered = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "tu1", "content": "in background"}]}});
-    let started = task("task_started", json!({"description": "build"}));
-    let completed = task("task_notification", json!({"status": "completed", "summary": "build"}));
+    let started = task("task_started", &json!({"description": "build"}));
+    let completed = task("task_notification", &json!({"status": "completed", "summary": "build"}));
     let done = ended("completed", "done");
     let answer = message("n", "opus", "done");
     let background = [call.clone(), started.clone(), answered.clone(), answer.clone(), done.clone()];

@@ -133,5 +133,5 @@ async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
     let start = Start { directory: directory.clone(), files: directory, keys, prompt, tool_output: plan.tool_output };
-    start.run(LocalSession::new(plan, session, journal), &mut signals, (history_file, earlier)).await
+    Box::pin(start.run(LocalSession::new(plan, session, journal), &mut signals, (history_file, earlier))).await
 }

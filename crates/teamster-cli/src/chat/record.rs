@@ -218,10 +218,12 @@ impl Details {
             block.push_str(line);
             block.push('\n');
         }
-        block.push_str(&format!("  {marks}"));
+        block.push_str("  ");
+        block.push_str(&marks);
         let hidden = lines.len() - shown.len();
         if hidden > 0 {
-            block.push_str(&format!("\n\n  … {hidden} more {}", if hidden == 1 { "line" } else { "lines" }));
+            let noun = if hidden == 1 { "line" } else { "lines" };
+            block.extend(["\n\n  … ", &hidden.to_string(), " more ", noun]);
         }
         Some(block)
     }

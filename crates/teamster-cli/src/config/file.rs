@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
                 ("defaults", _) => file.defaults = self.settings_of(value, "defaults", None),
                 ("profiles", Owner::User) => file.profiles = self.profiles(value),
                 ("agents", Owner::User) => file.agents = self.agents(value),
-                ("projects", Owner::User) => file.projects = projects::read(value, &mut self.problems),
+                ("projects", Owner::User) => file.projects = projects::read(&value, &mut self.problems),
                 #[cfg(feature = "serve")]
                 ("serve", Owner::User) if self.settings.is_some() => {
                     let home = self.home.clone();

@@ -24,9 +24,9 @@ const KEY: &str = "allow_tool";
 pub(crate) type SavedRules = BTreeMap<PathBuf, BTreeMap<String, Vec<String>>>;
 
 /// Reads the table. Problems are added to those of the file.
-pub(super) fn read(value: Spanned<DeValue<'_>>, problems: &mut Vec<Invalid>) -> SavedRules {
+pub(super) fn read(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Invalid>) -> SavedRules {
     let mut saved = SavedRules::new();
-    for (directory, value) in table(&value, "[projects.\"DIRECTORY\".AGENT]", problems) {
+    for (directory, value) in table(value, "[projects.\"DIRECTORY\".AGENT]", problems) {
         if !Path::new(directory.get_ref().as_ref()).is_absolute() {
             let problem = format!("{:?} is no absolute path of a directory", directory.get_ref());
             problems.push(Invalid { at: directory.span().start, problem });
@@ -61,13 +61,11 @@ fn table<'v, 'i>(
     form: &str,
     problems: &mut Vec<Invalid>,
 ) -> Vec<(&'v Spanned<std::borrow::Cow<'i, str>>, &'v Spanned<DeValue<'i>>)> {
-    match value.get_ref() {
-        DeValue::Table(table) => table.iter().collect(),
-        _ => {
-            problems.push(Invalid { at: value.span().start, problem: format!("a table is needed, as in {form}") });
-            Vec::new()
-        }
+    if let DeValue::Table(table) = value.get_ref() {
+        return table.iter().collect();
     }
+    problems.push(Invalid { at: value.span().start, problem: format!("a table is needed, as in {form}") });
+    Vec::new()
 }
 
 fn rule(value: &DeValue<'_>) -> Result<String, String> {

@@ -95,7 +95,7 @@ pub(crate) fn resolve(
             let found = if id.as_str().is_empty() {
                 Some(choose(agent, directory, stores)?)
             } else {
-                find(id.as_str(), agent, directory, stores)?
+                find(id.as_str(), agent, stores)?
             };
             if let Some(found) = &found {
                 *id = found.id.clone();
@@ -141,12 +141,7 @@ fn choose(agent: &str, directory: &Path, stores: &mut impl Stores) -> Result<Sto
 }
 
 /// Finds the session whose id is `typed` or starts with it. Returns `None` if no store has one.
-fn find(
-    typed: &str,
-    agent: &str,
-    directory: &Path,
-    stores: &mut impl Stores,
-) -> Result<Option<StoredSession>, ResumeError> {
+fn find(typed: &str, agent: &str, stores: &mut impl Stores) -> Result<Option<StoredSession>, ResumeError> {
     let mut wanted = query(agent, None);
     wanted.id_prefix = Some(typed.to_owned());
     let mut sessions = stores.list(&wanted).sessions;
@@ -226,7 +221,7 @@ mod tests {
                 session.title = Some(format!("title of {id}").into());
                 session
             };
-            Self { sessions: ids.iter().map(session).collect(), choice: None }
+            Self { sessions: ids.iter().map(session).collect(), choice: None, notes: Vec::new() }
         }
     }
 

@@ -342,7 +342,7 @@ fn a_session_of_another_directory_is_refused_with_the_way_to_it() {
     fs::create_dir(&other).unwrap();
     let app = home.app().to_string_lossy().into_owned();
     for (name, agent, id, code) in
-        [("run", "claude", FIRST, 1), ("run", "codex", &CODEX[..9], 1), ("session", "codex", CODEX, 2)]
+        [("run", "claude", FIRST, 1), ("run", "codex", CODEX.get(..9).unwrap(), 1), ("session", "codex", CODEX, 2)]
     {
         let mut command = home.command(name, &["--agent", agent, "--resume", id]);
         if name == "run" {

@@ -147,12 +147,12 @@ fn a_damaged_or_half_written_file_is_left_out_and_the_end_of_a_file_may_be_cut()
     fs::write(&long, &text).unwrap();
     assert_eq!(home.newest(claude(), &project), Some(2));
     // The next message is being written.
-    fs::write(&long, format!("{text}{}", &text[..text.len() / 3])).unwrap();
+    fs::write(&long, format!("{text}{}", text.get(..text.len() / 3).unwrap())).unwrap();
     assert_eq!(home.newest(claude(), &project), Some(2));
     let folder = long.parent().unwrap();
     fs::write(folder.join(id(3)).with_extension("jsonl"), [0xff, 0x00, b'\n', b'{']).unwrap();
     fs::write(folder.join(id(4)).with_extension("jsonl"), "").unwrap();
-    let started = &text[..40];
+    let started = text.get(..40).unwrap();
     fs::write(folder.join(id(5)).with_extension("jsonl"), started).unwrap();
     assert_eq!(home.newest(claude(), &project), Some(2));
 }

@@ -95,7 +95,7 @@ impl Calls {
         }
     }
 
-    /// Returns how far a call is, if it started without a permission request that the mode requires. OpenHands 1.16.0 requests
+    /// Returns how far a call is, if it started without a permission request that the mode requires. `OpenHands` 1.16.0 requests
     /// permission for another call, of another kind, which never starts.
     pub(super) fn unrequested(&mut self, id: &str, mode: PermissionMode) -> Option<Unrequested> {
         let call = self.turn.get(id).filter(|call| needs_permission(&call.kind, mode) && !call.is_allowed)?;

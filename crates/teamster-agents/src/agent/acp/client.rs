@@ -229,7 +229,7 @@ impl Client {
                 self.responded(fields(result).map_or_else(failed, Response::Result), actions);
             }
             (Purpose::Prompt, Err(error)) => {
-                self.responded(Response::Failed(Box::new(self.failed_by(&error))), actions)
+                self.responded(Response::Failed(Box::new(self.failed_by(&error))), actions);
             }
             (Purpose::SetModel, Err(error)) => {
                 let why = failure::of_response("the model", &error).failure.message;
@@ -350,7 +350,7 @@ impl Protocol for Client {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             Input::Started => {
-                self.call(Purpose::Initialize, "initialize", &params::initialize(self.is_session), actions)
+                self.call(Purpose::Initialize, "initialize", &params::initialize(self.is_session), actions);
             }
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => self.line(bytes, actions),

@@ -1,7 +1,7 @@
 //! The modes of known agents, and which of them suit a permission mode.
 //!
 //! The ids are those of Gemini CLI 0.61.0, claude-agent-acp 0.101.0, codex-acp 2.6.0, OpenCode 1.18.33, Qwen Code 0.24.4, Kilo
-//! 7.7.9, Kimi Code 2.1.0, Copilot CLI 1.0.102, Droid 0.215.0, Mistral Vibe 3.0.3, Cline 3.0.65, OpenHands 1.16.0 and Goose.
+//! 7.7.9, Kimi Code 2.1.0, Copilot CLI 1.0.102, Droid 0.215.0, Mistral Vibe 3.0.3, Cline 3.0.65, `OpenHands` 1.16.0 and Goose.
 
 use teamster_types::request::PermissionMode;
 

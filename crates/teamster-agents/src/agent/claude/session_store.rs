@@ -130,6 +130,7 @@ fn texts(content: &RawValue) -> Option<(String, bool)> {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about a file")]
 struct Reader {
     record: SessionRecord,
     turns: u64,

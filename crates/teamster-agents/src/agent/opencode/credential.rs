@@ -48,13 +48,17 @@ fn documents(request: &RunRequest, places: &CredentialPlaces<'_>) -> Option<Vec<
     let mut add = |file: &Path| texts.extend((places.file)(file));
     let project = request.cwd.as_deref().filter(|_| request.project_trust == ProjectTrust::Trusted);
     for directory in project.into_iter().flat_map(Path::ancestors) {
-        FILES.iter().for_each(|name| add(&directory.join(name)));
+        for name in FILES {
+            add(&directory.join(name));
+        }
     }
     if let Some(file) = variable("OPENCODE_CONFIG") {
         add(&PathBuf::from(file));
     }
     let global = directory(places.variable, "XDG_CONFIG_HOME", ".config")?.join("opencode");
-    ["opencode.jsonc", "opencode.json", "config.json"].iter().for_each(|name| add(&global.join(name)));
+    for name in ["opencode.jsonc", "opencode.json", "config.json"] {
+        add(&global.join(name));
+    }
     texts.iter().map(|text| serde_json::from_str(text).ok()).collect()
 }
 

@@ -208,7 +208,9 @@ fn a_turn_without_an_answer_is_a_failure() {
         request.permissions.mode = PermissionMode::Full;
         let mut session = TestSession::open(&request, &json!({}));
         session.send(prompt);
-        update.into_iter().for_each(|update| session.update(update));
+        if let Some(update) = update {
+            session.update(update);
+        }
         session.answer(&end_turn());
         let code = session.outcomes[0].failure.as_ref().map(|failure| failure.code.clone());
         assert_eq!(code, fails.then_some(ErrorCode::Provider), "{prompt} {update:?}");

@@ -57,9 +57,10 @@ impl Chat<'_, LocalSession> {
             let file = plan.saved_rules.file().map(home_relative).unwrap_or_default();
             lines.extend((1_usize..).zip(&rules).map(|(number, rule)| {
                 let rule_text = Printable::exact(rule);
-                match saved.contains(rule) {
-                    true => printable!("  {}  {} (saved for this directory in {})", number, rule_text, &file),
-                    false => printable!("  {}  {}", number, rule_text),
+                if saved.contains(rule) {
+                    printable!("  {}  {} (saved for this directory in {})", number, rule_text, &file)
+                } else {
+                    printable!("  {}  {}", number, rule_text)
                 }
             }));
         }

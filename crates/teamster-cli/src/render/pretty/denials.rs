@@ -111,7 +111,7 @@ fn narrow(denial: &PermissionDenial, agent: &str) -> Remedy {
     let input = denial.input.as_ref().and_then(|input| input.to_value().ok()).unwrap_or_default();
     let has = |field: &str| input.get(field).is_some_and(|value: &Value| !value.is_null());
     let is_command = COMMAND_TOOLS.contains(&name) || COMMANDS.iter().any(|field| has(field));
-    if !is_command && !(agent == "claude" && has(URL)) {
+    if !(is_command || agent == "claude" && has(URL)) {
         return Remedy::Rules(vec![name.to_owned()]);
     }
     // Gemini CLI 0.61.0 asks for every command with a redirection, unless a rule allows all commands.

@@ -29,15 +29,12 @@ pub(crate) fn content(tool: &ToolUse, result: Option<&ToolResult>, is_denied: bo
     let plain = |line: &Printable| line.without_styles().as_str().to_owned();
     let changes =
         changes::of_call(tool, ToolOutput::Full, EXPORT_WIDTH).filter(|lines| !(is_failed || lines.is_empty()));
-    let (language, lines): (_, Vec<String>) = match changes {
-        Some(changes) => {
-            let line = |line: &Printable| plain(line).strip_prefix("    ").map_or_else(|| plain(line), str::to_owned);
-            ("diff", changes.iter().map(line).collect())
-        }
-        None => {
-            let output = result.map(|result| outcome::output(result, ToolOutput::Full, EXPORT_WIDTH));
-            ("text", output.unwrap_or_default().iter().map(plain).collect())
-        }
+    let (language, lines): (_, Vec<String>) = if let Some(changes) = changes {
+        let line = |line: &Printable| plain(line).strip_prefix("    ").map_or_else(|| plain(line), str::to_owned);
+        ("diff", changes.iter().map(line).collect())
+    } else {
+        let output = result.map(|result| outcome::output(result, ToolOutput::Full, EXPORT_WIDTH));
+        ("text", output.unwrap_or_default().iter().map(plain).collect())
     };
     (!lines.is_empty()).then_some(Content { language, lines })
 }

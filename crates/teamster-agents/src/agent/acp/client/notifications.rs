@@ -112,8 +112,14 @@ impl Client {
                     Owner::Late | Owner::Other => {}
                 }
             }
-            "agent_message_chunk" => return Ok(self.chunk(line, params, ContentKind::Text, &update, actions)),
-            "agent_thought_chunk" => return Ok(self.chunk(line, params, ContentKind::Thinking, &update, actions)),
+            "agent_message_chunk" => {
+                self.chunk(line, params, ContentKind::Text, &update, actions);
+                return Ok(());
+            }
+            "agent_thought_chunk" => {
+                self.chunk(line, params, ContentKind::Thinking, &update, actions);
+                return Ok(());
+            }
             kind => return self.work(kind, params, update.entries, actions),
         }
         emit(events, actions);

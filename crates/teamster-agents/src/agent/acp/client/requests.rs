@@ -21,7 +21,7 @@ const UNCHANGEABLE: &str = "the agent does not support changing the arguments of
 impl Client {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
         if method == "elicitation/create" {
-            return self.elicitation(id, params, actions);
+            return self.elicitation(&id, params, actions);
         }
         if method != "session/request_permission" {
             let text = format!("Teamster does not support {method}");
@@ -61,12 +61,12 @@ impl Client {
     }
 
     /// Passes a question of the agent to the caller of a session. Any other one is declined.
-    fn elicitation(&mut self, id: Value, params: &RawValue, actions: &mut Actions) {
+    fn elicitation(&mut self, id: &Value, params: &RawValue, actions: &mut Actions) {
         let params: ElicitationParams = serde_json::from_str(params.get()).unwrap_or_default();
         let can_answer =
             self.is_session && self.turn.as_ref().is_some_and(|turn| turn.is_working() && !turn.is_interrupted);
         let Some(question) = Question::read(id.clone(), &params).filter(|_| can_answer) else {
-            actions.push(Action::Process(ProcessAction::Write(self.caller.answer(&id, &Question::declined()))));
+            actions.push(Action::Process(ProcessAction::Write(self.caller.answer(id, &Question::declined()))));
             let what = params.message.unwrap_or_default();
             let text = format!("a question of the agent was declined, because no caller can answer it here: {what}");
             return actions.push(warning(WarningCode::Notice, text));

@@ -12,6 +12,7 @@ pub(super) enum Response {
 }
 
 /// A turn. That of a run stays after its outcome, because its process may write more until it exits.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about a turn")]
 pub(super) struct Turn {
     /// The prompt, until it is sent.
     pub(super) prompt: Option<Prompt>,

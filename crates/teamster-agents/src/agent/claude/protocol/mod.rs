@@ -34,6 +34,7 @@ mod system;
 type Actions = Vec<Action>;
 
 /// The protocol of a run or a session.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about the stream")]
 pub(super) struct StreamJson {
     /// The lines to write at the start.
     first_lines: Vec<Vec<u8>>,

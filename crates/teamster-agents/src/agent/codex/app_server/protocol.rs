@@ -85,7 +85,7 @@ enum Call {
 /// The state of the thread.
 enum ThreadState {
     Opening,
-    Open(Thread),
+    Open(Box<Thread>),
     /// It cannot be opened. Each turn ends with this outcome.
     Failed(Box<Outcome>),
 }
@@ -216,7 +216,7 @@ impl AppServer {
         init.model = answer.model.or(answer.thread.model).map(Into::into);
         init.agent_version = answer.thread.cli_version.map(Into::into);
         init.cwd = answer.cwd.map(Into::into);
-        self.thread_state = ThreadState::Open(Thread { id: answer.thread.id, init });
+        self.thread_state = ThreadState::Open(Box::new(Thread { id: answer.thread.id, init }));
         self.start_turn(actions);
     }
 

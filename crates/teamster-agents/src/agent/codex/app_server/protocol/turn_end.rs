@@ -20,7 +20,7 @@ use teamster_types::event::{Warning, WarningCode};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The maximum time between two readings, while the record shows that the turn runs.
-const MAX_INTERVAL: Duration = Duration::from_secs(60);
+const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What is known about the end of the running turn.
 #[derive(Debug, Default)]
