@@ -109,7 +109,7 @@ fn read(args: &FakeArgs) -> Result<Content, Printable> {
         }
         Kind::Scenario => {
             let scenario =
-                Scenario::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
+                Scenario::read(text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
             let Some(agent) = &args.agent else { return Err(printable!("{} is a scenario: --agent is needed", file)) };
             scenario
                 .for_cli(agent, &args.arguments)

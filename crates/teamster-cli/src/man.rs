@@ -72,7 +72,7 @@ fn plain(page: &str) -> String {
     let mut text = String::new();
     let (mut indent, mut is_tag) = (0_usize, false);
     let mut paragraph: Vec<String> = Vec::new();
-    let mut lines = page.lines();
+    let lines = page.lines();
     let flush = |text: &mut String, paragraph: &mut Vec<String>, indent: usize| {
         if !paragraph.is_empty() {
             let margin = " ".repeat(indent + 7);

@@ -239,7 +239,7 @@ proptest! {
             let result = result_of(driver, exit);
             prop_assert!(result.is_error, "{}", subject.agent.name());
             prop_assert_eq!(result.exit_code, Some(code), "{}", subject.agent.name());
-            prop_assert_eq!(result.stderr.as_ref().map(|kept| kept.as_str()), Some(stderr.as_str()));
+            prop_assert_eq!(result.stderr.as_ref().map(teamster_types::text::UntrustedText::as_str), Some(stderr.as_str()));
             let failure = result.into_result().unwrap_err();
             prop_assert!(!failure.failure.message.is_empty(), "{}", subject.agent.name());
         }
@@ -291,7 +291,10 @@ fn assert_parsed(agent: &dyn Agent, lines: &[serde_json::Value], text: &str, ids
     let result = result_of(driver, Some(ExitReport { code: Some(0), ..ExitReport::default() }));
     prop_assert!(!result.is_error, "{:?}", result.error);
     prop_assert_eq!(result.final_text.as_str(), text);
-    prop_assert_eq!(result.session_id.as_ref().map(|id| id.as_str()), Some(ids.of(agent.name())));
+    prop_assert_eq!(
+        result.session_id.as_ref().map(teamster_types::event::SessionId::as_str),
+        Some(ids.of(agent.name()))
+    );
     Ok(())
 }
 

@@ -60,7 +60,7 @@ fn a_cut_stream_without_init_keeps_the_session_of_its_lines() {
     for lines in [&[delta("Hel")][..], &[text("Hello")], &[message_delta("end_turn"), delta("x")]] {
         let events = events(&steps(&RunRequest::new("x"), lines, killed));
         assert!(matches!(&events[0], Event::Init(init) if init.session_id.as_str() == SESSION), "{events:?}");
-        assert_eq!(result(&events).session_id.as_ref().map(|id| id.as_str()), Some(SESSION));
+        assert_eq!(result(&events).session_id.as_ref().map(teamster_types::event::SessionId::as_str), Some(SESSION));
     }
 }
 

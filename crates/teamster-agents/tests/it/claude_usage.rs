@@ -13,19 +13,19 @@ fn init(version: &str) -> Value {
     json!({"type": "system", "subtype": "init", "session_id": SESSION, "claude_code_version": version})
 }
 
-fn models(calls: u64) -> Value {
-    json!({"m": {"inputTokens": 10 * calls, "outputTokens": calls, "costUSD": 0.001 * calls as f64}})
+fn models(calls: u32) -> Value {
+    json!({"m": {"inputTokens": 10 * calls, "outputTokens": calls, "costUSD": 0.001 * f64::from(calls)}})
 }
 
 /// Returns the result of a turn with `turn` calls of the main loop, whose counters cover `counted` calls.
-fn result(turn: u64, counted: u64) -> Value {
+fn result(turn: u32, counted: u32) -> Value {
     json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok", "session_id": SESSION, "num_turns": 1,
-        "total_cost_usd": 0.001 * counted as f64, "duration_api_ms": 100 * counted, "modelUsage": models(counted),
+        "total_cost_usd": 0.001 * f64::from(counted), "duration_api_ms": 100 * counted, "modelUsage": models(counted),
         "usage": {"input_tokens": 10 * turn, "output_tokens": turn}})
 }
 
 /// Adds what 2.1.318 and newer report.
-fn since(mut result: Value, calls: u64) -> Value {
+fn since(mut result: Value, calls: u32) -> Value {
     result["model_usage_since_last_result"] = models(calls);
     result["result_index"] = 0.into();
     result
@@ -62,6 +62,7 @@ fn turns(request: &RunRequest, lines: &[&[Value]]) -> Vec<Outcome> {
 }
 
 /// Returns the input tokens, the cost in thousandths of a dollar, and the milliseconds of the API.
+#[expect(clippy::cast_possible_truncation, reason = "the costs of these tests are small")]
 fn spent(outcome: &Outcome) -> (Option<u64>, Option<i64>, Option<u64>) {
     let input = outcome.usage.as_ref().map(|(usage, scope)| {
         assert_eq!(*scope, UsageScope::Run);

@@ -227,7 +227,7 @@ mod tests {
     fn set(text: &str, key: &str, value: &str) -> Result<String, TextError> {
         with_value(text, &parse_key(key).unwrap(), value).map(|(text, at)| {
             let name = parse_key(key).unwrap().pop().unwrap();
-            assert!(text[at..].trim_start_matches('"').starts_with(&name), "{key}: {text:?} {at}");
+            assert!(text.get(at..).unwrap().trim_start_matches('"').starts_with(&name), "{key}: {text:?} {at}");
             text
         })
     }

@@ -20,7 +20,8 @@ pub(super) fn used(inspection: &Inspection) -> Option<Printable> {
 /// Returns the line about several credentials: which one is used and billed, which ones are not, and how to use another one.
 pub(super) fn billed(inspection: &Inspection) -> Option<Printable> {
     let is_login = inspection.credential.as_ref().is_some_and(|used| used.kind == CredentialKind::Login);
-    let name = inspection.credential.as_ref().and_then(|used| used.name.as_ref()).map(|name| name.as_str());
+    let name =
+        inspection.credential.as_ref().and_then(|used| used.name.as_ref()).map(teamster::text::UntrustedText::as_str);
     let is_other = |found: &&String| if is_login { !is_file(found) } else { Some(found.as_str()) != name };
     let others: Vec<&String> = inspection.credentials.iter().filter(is_other).collect();
     if others.is_empty() {

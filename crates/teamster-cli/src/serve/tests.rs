@@ -62,7 +62,7 @@ fn the_agent_that_was_chosen_on_this_machine_is_noted() {
     let mut inputs = TestInputs { variables: vec![("HOME", "/home")], ..TestInputs::default() };
     let found = resolve(&ServeArgs::default(), &args::command(), &mut inputs, || "codex");
     assert_eq!(value(&found, "agent"), "codex (chosen on this machine)");
-    let notes: Vec<&str> = found.notes.iter().map(crate::printable::Printable::as_str).collect();
+    let notes: Vec<&str> = found.notes.iter().map(Printable::as_str).collect();
     assert_eq!(notes, ["the agent is codex: claude is not installed (--agent selects another one)"]);
 }
 

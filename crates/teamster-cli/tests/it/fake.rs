@@ -252,7 +252,7 @@ fn a_resumed_session_of_each_agent_gets_its_answers() {
         let mut session = scenario.command("session", agent, &script, &["--permission", "full", "--resume", &first]);
         let mut session = Running::start(session.stdin(Stdio::piped()));
         session.write_line(r#"{"type":"send","text":"go"}"#);
-        assert_eq!(session.next_event("tool_result")["isError"] == true, false, "{agent}");
+        assert!(!(session.next_event("tool_result")["isError"] == true), "{agent}");
         let done = session.next_event("done");
         assert_eq!(
             (&done["result"]["text"], &done["result"]["sessionId"]),

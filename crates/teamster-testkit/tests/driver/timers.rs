@@ -78,7 +78,7 @@ fn test_env() -> TestEnv {
 
 fn start(env: &TestEnv, script: &Script) -> Run {
     let mut request = session_request(env, script);
-    request.prompt = "go".to_owned();
+    "go".clone_into(&mut request.prompt);
     env.runtime.run(NAME, request).unwrap()
 }
 
@@ -163,7 +163,7 @@ async fn a_timer_does_not_elapse_before_output_that_is_not_read_yet() {
     let lines = Script::new().text("set-short a\n".repeat(20_000));
     let script = lines.text("set-short last\n").await_line("elapsed").text("end\n");
     let mut request = session_request(&env, &script);
-    request.prompt = "go".to_owned();
+    "go".clone_into(&mut request.prompt);
     (request.limits.backlog_bytes, request.limits.backlog_disk_bytes) = (10_000, 0);
     let mut run = env.runtime.run(NAME, request).unwrap();
     let events = read_until(&mut run, is_text).await;

@@ -154,6 +154,7 @@ fn zone(word: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "the expected values are options")]
     fn next(date: Option<(u8, u8)>, year: Option<i16>, hour: u8, minute: u8, zone: &str) -> Option<LimitEnd> {
         Some(LimitEnd::Next(LocalTime { date, year, hour, minute, zone: zone.to_owned() }))
     }
