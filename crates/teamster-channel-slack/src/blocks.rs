@@ -204,7 +204,7 @@ mod tests {
         let text = |text: &str, style: Value| json!({"type": "text", "text": text, "style": style});
         let expected = json!([text("a", json!({"bold": true})), {"type": "text", "text": " "},
             text("b", json!({"italic": true})), {"type": "text", "text": " "}, text("c", json!({"code": true}))]);
-        assert_eq!(elements("**a** _b_ `c`"), section(&expected));
+        assert_eq!(elements("**a** *b* `c`"), section(&expected));
         let link = json!([{"type": "link", "url": "https://e.org", "text": "here"}]);
         assert_eq!(elements("[here](https://e.org)"), section(&link));
     }

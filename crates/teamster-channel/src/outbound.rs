@@ -45,7 +45,7 @@ pub struct Outgoing {
 }
 
 /// The mark of a possible repeat, for people.
-pub const REPEAT_MARK: &str = "_(possibly a repeat)_\n";
+pub const REPEAT_MARK: &str = "*(possibly a repeat)*\n";
 
 impl Outgoing {
     /// Returns the text for people, with a mark if it may be a repeat. It fits into the limit of the service.

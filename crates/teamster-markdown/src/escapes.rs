@@ -12,22 +12,11 @@ pub(crate) fn is_text(source: &str, at: usize, is_in_table: bool) -> bool {
     let after = rest.split(char::is_whitespace).next().unwrap_or_default();
     let is_in_path = has_backslash(word) || has_backslash(after) || is_drive(word);
     match escaped {
-        '_' | '#' => is_in_path,
+        '`' => false,
         '*' => is_in_path || matches!(next, Some('.' | '/')),
         '~' => is_in_path || next == Some('/'),
-        '`' => false,
-        '|' => !is_in_table,
-        // The number of a list, or the mark of a block.
-        '.' | ')' => line.is_empty() || !line.chars().all(|c| c.is_ascii_digit()),
-        '-' | '+' | '=' => !line.is_empty() || next != Some(' '),
-        '>' if line.is_empty() => next != Some(' '),
-        '[' => !rest.split_once(']').is_some_and(|(_, after)| after.starts_with(['(', '[', ':'])),
-        ']' => !rest.starts_with(['(', '[', ':']),
-        '<' => !(word.ends_with(|c: char| c.is_ascii_alphanumeric()) && next.is_some_and(char::is_alphanumeric)),
-        '>' => word.split_once("\\<").is_none_or(|(name, _)| name.is_empty()),
-        '!' => next != Some('['),
-        '&' => !after.contains(';'),
-        _ => true,
+        '|' => is_in_path && !is_in_table,
+        _ => is_in_path,
     }
 }
 

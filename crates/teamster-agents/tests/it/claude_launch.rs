@@ -32,7 +32,7 @@ fn arguments(launch: &Launch) -> String {
     launch.args.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
-const STREAM: &str = "-p --input-format stream-json --output-format stream-json --verbose --include-partial-messages";
+const STREAM: &str = "-p --input-format stream-json --output-format stream-json --verbose --include-hook-events --include-partial-messages";
 const ASK: &str = "--permission-mode=default --disallowedTools=EnterWorktree";
 
 #[test]
@@ -47,7 +47,10 @@ fn the_arguments_of_a_run_are_exactly_these() {
             run(|request| request.output = OutputMode::Messages),
             format!("{STREAM} {ASK}").replace(" --include-partial-messages", ""),
         ),
-        (run(exec), format!("-p --output-format stream-json --verbose --include-partial-messages {ASK}")),
+        (
+            run(exec),
+            format!("-p --output-format stream-json --verbose --include-hook-events --include-partial-messages {ASK}"),
+        ),
         (
             run(|request| {
                 exec(request);

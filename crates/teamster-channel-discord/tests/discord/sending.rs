@@ -77,7 +77,7 @@ async fn a_message_that_is_sent_twice_is_shown_once() {
 async fn a_possible_repeat_is_marked() {
     let world = World::new().await;
     world.sent(&Outgoing { may_be_repeat: true, ..outgoing(Operation::New, answer("Hello.")) }).await;
-    world.shown(CHANNEL, "_(possibly a repeat)_\nHello.").await;
+    world.shown(CHANNEL, "*(possibly a repeat)*\nHello.").await;
 }
 
 #[tokio::test]

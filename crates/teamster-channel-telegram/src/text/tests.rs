@@ -30,7 +30,7 @@ fn check(markdown: &str, text: &str, expected: &[&str]) {
 
 #[test]
 fn markdown_is_a_text_with_entities() {
-    check("**a** _b_ ~~c~~ `d`", "a b c d", &["bold:a", "italic:b", "strikethrough:c", "code:d"]);
+    check("**a** *b* ~~c~~ `d`", "a b c d", &["bold:a", "italic:b", "strikethrough:c", "code:d"]);
     check("# Title\ntext", "Title\n\ntext", &["bold:Title"]);
     check("a\n\n```rust\nlet x;\n```\nb", "a\n\nlet x;\n\nb", &["pre(rust):let x;"]);
     check("- a\n- b\n  - c\n\n1. x\n2. y", "• a\n• b\n  • c\n\n1. x\n2. y", &[]);

@@ -17,9 +17,11 @@ const FIRST: &str = "67c9c3e6-c7de-48a2-bc6b-8c0c662932f4";
 const SECOND: &str = "67c9d000-861b-4c99-8ee9-b9763d77fa36";
 const CODEX: &str = "01a20c62-1822-7a41-bdb3-5d77a3890650";
 
-/// Stores its arguments, and answers one prompt.
+/// Stores its arguments, and answers one prompt in the session that is resumed.
 fn agent() -> String {
-    format!("echo \"$@\" > \"$ARGV\"; {ANSWER}")
+    let resumed = r#"printf '%s\n' "$@" | sed -n 's/^--resume=//p'"#;
+    let answer = ANSWER.replace(r#"cat "$CAPTURE""#, &format!(r#"sed "s/{FIRST}/${{id:-{FIRST}}}/g" "$CAPTURE""#));
+    format!(r#"echo "$@" > "$ARGV"; id=$({resumed}); {answer}"#)
 }
 
 /// A home with stored sessions of its directory `app`: two of Claude Code, one of Codex.

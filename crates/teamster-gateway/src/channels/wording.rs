@@ -10,7 +10,7 @@ use teamster_store::{Decision, PermissionId, PermissionOutcome};
 pub(super) const WORKING: &str = "…";
 
 /// The answer of an agent that wrote nothing.
-pub(super) const EMPTY_ANSWER: &str = "_The agent has finished without a text._";
+pub(super) const EMPTY_ANSWER: &str = "*The agent has finished without a text.*";
 
 /// The largest number of options of a question that get a button. Services limit the buttons of a message.
 const MAX_OPTIONS: usize = 10;

@@ -200,8 +200,10 @@ fn a_violation_names_its_event_and_its_cause() {
     );
     assert_eq!(
         text(check_ndjson(&format!("{}\n", done("lost", ""))).unwrap_err()),
-        ["event 0 (done): result.text consists of all deltas of the main thread that were not retracted: it has 4 \
-          characters instead of 0; from character 0 it is \"lost\" instead of \"\""]
+        [
+            "event 0 (done): result.text consists of all messages of the main thread that were not retracted, with blank \
+          lines between: it has 4 characters instead of 0; from character 0 it is \"lost\" instead of \"\""
+        ]
     );
 }
 

@@ -39,7 +39,7 @@ fn assert_expected_result(number: usize, stream: &CheckedStream) {
         2 => _ = stream.assert_failed(&ErrorCode::CliExit),
         3 => _ = stream.assert_failed(&ErrorCode::CliSignaled),
         4 | 8 => _ = stream.assert_failed(&ErrorCode::WatchdogTimeout),
-        5 => _ = stream.assert_success(&format!("{text_of_run}{}", counted(2000))),
+        5 => _ = stream.assert_success(&format!("{text_of_run}\n\n{}", counted(2000))),
         _ => _ = stream.assert_failed(&ErrorCode::Protocol),
     }
     assert!(text.starts_with(&text_of_run), "{text:?} of run {number}");

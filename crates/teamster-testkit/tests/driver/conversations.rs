@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use teamster::RunRequest;
 use teamster::event::ErrorCode;
 use teamster::request::Conversation;
-use teamster_testkit::fake::Script;
+use teamster_testkit::fake::{CLAUDE_SESSION, Script};
 
 use crate::sessions::{session_request, turn};
 use crate::test_env::{TestEnv, agent, rest_of, success_end};
 
-const ID: &str = "0ba1884a-861b-4c99-8ee9-b9763d77fa36";
+/// The session that the fake agent names.
+const ID: &str = CLAUDE_SESSION;
 const OTHER: &str = "0ba1884a-861b-4c99-8ee9-b9763d77fa37";
 
 /// A working directory below the environment's directory, without links.

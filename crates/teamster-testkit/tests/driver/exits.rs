@@ -15,7 +15,7 @@ async fn a_successful_turn_is_reported_completely() {
         .claude_tool_result("toolu_1", "two files")
         .then(success_end("Two files."));
     let stream = env.play(&script).await;
-    stream.assert_success("Let me look. Two files.");
+    stream.assert_success("Let me look. \n\nTwo files.");
     assert_eq!(stream.result().final_text, "Two files.");
     assert_eq!(stream.result().exit_code, Some(0));
     assert_eq!(stream.tool_results()[0].output, "two files");

@@ -83,7 +83,7 @@ async fn only_this_user_can_read_private_files_and_they_are_gone_after_a_success
     let config = fs::read_to_string(directory.join("mcp.json")).unwrap();
     assert!(config.contains(SECRETS[1]) && config.contains(SECRETS[2]));
     fs::write(&end, "").unwrap();
-    rest_after(events, &mut run).await.assert_success("Hello!");
+    rest_after(events, &mut run).await.assert_success("Hello\n\n!");
     assert!(!directory.exists());
 }
 

@@ -133,7 +133,7 @@ async fn output_of_a_failed_attempt_is_retracted_and_its_ids_are_not_reused() {
     let half = || agent(&env).claude_text("Half ").claude_partial_text("an answ").then(overload());
     let whole = agent(&env).claude_text("A whole ").then(success_end("answer."));
     let stream = env.finish(request(&env, 3, [half(), half(), whole])).await;
-    stream.assert_success("A whole answer.");
+    stream.assert_success("A whole \n\nanswer.");
     assert_eq!(stream.result().final_text, "answer.");
     // The fake agent starts its message ids again in each attempt.
     let mut attempts: Vec<HashSet<MessageId>> = vec![HashSet::new()];

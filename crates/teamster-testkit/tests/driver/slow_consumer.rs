@@ -130,7 +130,7 @@ async fn a_blocked_host_thread_does_not_trigger_the_watchdog() {
     tokio::time::sleep(SHORT).await;
     File::create(&end).unwrap();
     for (mut run, events) in runs.into_iter().zip(stream) {
-        rest_after(events, &mut run).await.assert_success("Hello again");
+        rest_after(events, &mut run).await.assert_success("Hello\n\n again");
     }
 }
 
@@ -167,5 +167,5 @@ async fn waiting_for_the_next_event_is_cancel_safe() {
             Err(_) => {}
         }
     };
-    stream.assert_success(&format!("{}end", "word ".repeat(50)));
+    stream.assert_success(&format!("{}end", "word \n\n".repeat(50)));
 }

@@ -33,7 +33,7 @@ async fn a_prompt_sent_now_steers_the_running_turn() {
     let (session, mut turn, events) = running_turn(&env, rest.then(turn("three", "3")).read_to_end()).await;
     let waiting = session.send("three").unwrap();
     assert!(matches!(send_now(&session, "more").await, Sent::Steered));
-    rest_after(events, &mut turn).await.assert_success("12");
+    rest_after(events, &mut turn).await.assert_success("1\n\n2");
     let mut waiting = waiting;
     rest_of(&mut waiting).await.assert_success("3");
     close(&env, session).await;

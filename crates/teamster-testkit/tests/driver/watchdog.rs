@@ -89,7 +89,7 @@ async fn slow_output_does_not_trigger_the_silence_limit() {
     let env = TestEnv::new();
     let script = (0..30).fold(agent(&env), |script, _| script.claude_text("word ").sleep(SHORT / 2));
     let stream = play(&env, &script.then(success_end("end")), |limits| limits.silence = SHORT * 10).await;
-    stream.assert_success(&format!("{}end", "word ".repeat(30)));
+    stream.assert_success(&format!("{}end", "word \n\n".repeat(30)));
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn output_written_while_the_host_was_suspended_is_read_before_silence_is_c
     let first_events = read_until(&mut run, is_text).await;
     std::fs::write(&go, "").unwrap();
     halt(SHORT * 3);
-    rest_after(first_events, &mut run).await.assert_success("Hello world");
+    rest_after(first_events, &mut run).await.assert_success("Hello \n\nworld");
 }
 
 #[tokio::test]
@@ -256,7 +256,7 @@ async fn the_silence_limit_starts_again_when_a_suspended_host_continues() {
     let mut run = env.start(request);
     let first_events = read_until(&mut run, is_text).await;
     halt(SHORT * 11);
-    rest_after(first_events, &mut run).await.assert_success("Hello world");
+    rest_after(first_events, &mut run).await.assert_success("Hello \n\nworld");
 }
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn a_result_in_time_counts_even_if_the_host_was_suspended_beyond_the_deadl
     let first_events = read_until(&mut run, is_text).await;
     std::fs::write(&go, "").unwrap();
     halt(SHORT * 12);
-    rest_after(first_events, &mut run).await.assert_success("Hello world");
+    rest_after(first_events, &mut run).await.assert_success("Hello \n\nworld");
 }
 
 /// A host that is suspended repeatedly, with an agent that works between the suspensions.
