@@ -121,7 +121,7 @@ pub fn escape(text: &str) -> String {
             character => escaped.push(character),
         }
     }
-    escaped
+    teamster_markdown::without_shown_backslashes(&escaped)
 }
 
 /// Escapes a text of several lines. Its line breaks are kept, and no line can start a heading, a list or a quote.
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_text_cannot_forge_a_heading_a_link_or_a_second_line() {
         let escaped = escape("# Allowed\n[click](http://x) **yes** <b> @everyone\u{202e}");
-        assert_eq!(escaped, "\\# Allowed \\[click\\]\\(http\\://x\\) \\*\\*yes\\*\\* \\<b\\> \\@everyone");
+        assert_eq!(escaped, "\\# Allowed \\[click\\](http://x) \\*\\*yes\\*\\* \\<b\\> @everyone");
         assert_eq!(escape_block("one\n# two\n> three"), "one\n\\# two\n\\> three");
     }
 

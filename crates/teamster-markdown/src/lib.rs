@@ -16,5 +16,6 @@ mod names;
 #[cfg(test)]
 mod tests;
 
+pub use self::escapes::without_shown_backslashes;
 pub use self::events::{Events, events};
 pub use self::names::escape_names;

@@ -35,13 +35,19 @@ fn arguments(launch: &Launch) -> String {
 const STREAM: &str = "-p --input-format stream-json --output-format stream-json --verbose --include-hook-events --include-partial-messages";
 const ASK: &str = "--permission-mode=default --disallowedTools=EnterWorktree";
 
+fn check(launches: impl IntoIterator<Item = (Launch, String)>) {
+    for (launch, expected) in launches {
+        assert_eq!(arguments(&launch), expected);
+        assert!(!arguments(&launch).contains("the prompt"), "others can read arguments");
+        assert!(!arguments(&launch).contains("--mcp-config"), "there are no servers");
+    }
+}
+
 #[test]
 fn the_arguments_of_a_run_are_exactly_these() {
     let id = "00000000-0000-4000-8000-000000000001";
     let exec = |request: &mut RunRequest| request.interface = AgentInterface::Exec;
-    let no_edits =
-        "--disallowedTools=Edit --disallowedTools=Write --disallowedTools=NotebookEdit --disallowedTools=EnterWorktree";
-    for (launch, expected) in [
+    check([
         (run(|_| {}), format!("{STREAM} {ASK}")),
         (
             run(|request| request.output = OutputMode::Messages),
@@ -80,6 +86,14 @@ fn the_arguments_of_a_run_are_exactly_these() {
                  --max-budget-usd=0.5 {ASK}"
             ),
         ),
+    ]);
+}
+
+#[test]
+fn the_arguments_for_permissions_and_sessions_are_exactly_these() {
+    let no_edits =
+        "--disallowedTools=Edit --disallowedTools=Write --disallowedTools=NotebookEdit --disallowedTools=EnterWorktree";
+    check([
         (
             run(|request| request.permissions.mode = PermissionMode::Full),
             format!("{STREAM} --dangerously-skip-permissions"),
@@ -116,11 +130,7 @@ fn the_arguments_of_a_run_are_exactly_these() {
             session(|request| request.permissions.mode = PermissionMode::ReadOnly),
             format!("{STREAM} --permission-mode=default {no_edits} --disallowedTools=Bash --replay-user-messages"),
         ),
-    ] {
-        assert_eq!(arguments(&launch), expected);
-        assert!(!arguments(&launch).contains("the prompt"), "others can read arguments");
-        assert!(!arguments(&launch).contains("--mcp-config"), "there are no servers");
-    }
+    ]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn markdown_is_a_text_with_entities() {
         &["pre():| a | b |\n|---|---|\n| 1 | 2 |"],
     );
     check("<b>x</b> & y", "<b>x</b> & y", &[]);
-    check(r"\*no\* \@x", "*no* @\u{2060}x", &[]);
+    check(r"\*no\* @x", "*no* @\u{2060}x", &[]);
 }
 
 #[test]

@@ -155,11 +155,19 @@ mod tests {
 
     const EDITS_OF_WRITE: &str = "Write|to allow edits: --permission edit; in another directory also --add-dir";
 
+    fn command(command: &str) -> Value {
+        json!({ "command": command })
+    }
+
+    fn check<const N: usize>(cases: [(&str, &str, Value, &str); N]) {
+        for (agent, name, input, expected) in cases {
+            assert_eq!(shown(agent, &[(name, input)]), format!("denied by the permissions: {expected}"), "{agent}");
+        }
+    }
+
     #[test]
-    fn a_denied_call_names_the_option_that_allows_it() {
-        let command = |command: &str| json!({ "command": command });
-        let denied = |rest: &str| format!("denied by the permissions: {rest}");
-        for (agent, name, input, expected) in [
+    fn a_denied_call_of_claude_names_the_option_that_allows_it() {
+        check([
             ("claude", "Bash", command("npm install x"), "Bash|to allow: --allow-tool 'Bash(npm install:*)'"),
             (
                 "claude",
@@ -188,6 +196,12 @@ mod tests {
             ),
             ("claude", "WebSearch", json!({"query": "x"}), "WebSearch|to allow: --allow-tool WebSearch"),
             ("claude", "AskUserQuestion", json!({}), "AskUserQuestion|an agent can ask you in teamster chat"),
+        ]);
+    }
+
+    #[test]
+    fn a_denied_call_of_another_agent_names_the_option_that_allows_it() {
+        check([
             (
                 "gemini",
                 "run_shell_command",
@@ -218,9 +232,7 @@ mod tests {
             ),
             ("codex", "mcp__calc__add", json!({}), "mcp__calc__add|to allow: --allow-tool mcp__calc__add"),
             ("goose", "shell", command("ls"), "shell|see --permission and --allow-tool"),
-        ] {
-            assert_eq!(shown(agent, &[(name, input)]), denied(expected), "{agent}");
-        }
+        ]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod rate_limits;
 mod thread_request;
 mod thread_usage;
 mod turn;
+mod turn_end;
 mod wire;
 
 use super::mcp;

@@ -5,8 +5,8 @@
 
 mod delta_shape;
 mod notifications;
+mod record;
 mod server_requests;
-mod turn_end;
 mod turns;
 
 use serde::Deserialize;
@@ -20,6 +20,7 @@ use super::prompt_input::PromptEncoder;
 use super::thread_request::{ThreadCall, ThreadRequest};
 use super::thread_usage::ThreadUsage;
 use super::turn::{Stage, Turn};
+use super::turn_end::{Record, TurnEnd};
 use super::wire::{ListAnswer, Origin, ReadAnswer, ThreadAnswer, TurnLine};
 use crate::agent::codex::prompt;
 use crate::agent::failure::Classification;
@@ -31,7 +32,6 @@ use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protoco
 use delta_shape::DeltaShape;
 use teamster_types::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use teamster_types::request::{OutputMode, RunRequest};
-use turn_end::{Record, TurnEnd};
 
 type Actions = Vec<Action>;
 

@@ -4,58 +4,16 @@
 //! seems to have ended, and nothing follows for a moment, the record of the thread is read. Only the record ends the turn: a thread
 //! may be idle between two steps, and a message may be followed by more work.
 
-use std::time::Duration;
-
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::super::turn::{Stage, Turn};
+use super::super::turn_end::Record;
 use super::super::wire::{ReadTurns, StatusLine, TurnInfo, TurnList};
 use super::{Actions, AppServer, Call, ThreadState, parse};
 use crate::agent::rpc::RpcError;
 use crate::protocol::Action;
 use teamster_types::event::{Warning, WarningCode};
-
-/// How long a turn that seems to have ended may be silent before the record is read.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// The maximum time between two readings, while the record shows that the turn runs.
-const MAX_INTERVAL: Duration = Duration::from_mins(1);
-
-/// What is known about the end of the running turn.
-#[derive(Debug, Default)]
-pub(super) struct TurnEnd {
-    /// The thread reports that it does not work.
-    is_idle: bool,
-    /// Whether the timer is set.
-    has_timer: bool,
-    /// Whether the record was requested.
-    is_reading: bool,
-    /// How often the record showed that the turn runs, since its last sign of life.
-    readings: u32,
-    /// The turn whose end was last read in the record. A late report of its end is ignored.
-    pub(super) read: Option<String>,
-}
-
-/// Where the record is read. Threads that are not stored have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
-    /// `thread/turns/list`: only the last turn.
-    LastTurn,
-    /// `thread/read`: the whole thread. 0.169.0 needs it for the first turn of a thread, for which it has no list.
-    Thread,
-}
-
-impl TurnEnd {
-    /// A turn starts, or the running one shows that it works.
-    pub(super) fn is_working(&mut self) {
-        (self.is_idle, self.readings) = (false, 0);
-    }
-
-    fn interval(&self) -> Duration {
-        GRACE.saturating_mul(1 << self.readings.min(5)).min(MAX_INTERVAL)
-    }
-}
 
 impl AppServer {
     /// Handles `thread/status/changed`.
