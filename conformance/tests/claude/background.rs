@@ -71,7 +71,7 @@ async fn a_background_task_that_ends_starts_an_agent_turn_and_a_prompt_meanwhile
     let next = session.send("Next.")?;
     File::create(env.project().join("more"))?;
     events_so_far.extend(events(agent_run).await?);
-    assert_eq!(text(&events_so_far), "It ended. And more.");
+    assert_eq!(text(&events_so_far), "It ended. \n\nAnd more.");
     let notice = events_so_far.iter().find_map(|event| match event {
         Event::Warning(warning) if warning.code == WarningCode::BackgroundTask => Some(warning),
         _ => None,
