@@ -29,7 +29,6 @@ async fn a_prompt_is_never_a_flag_a_subcommand_or_a_shell_word() -> Result<()> {
         "!ls",
         " leading and trailing \n",
         "\u{feff}x",
-        "a\0b",
     ] {
         let recording = env.run(env.request(prompt)).await?;
         assert_eq!(recording.result.text, "Read.", "{prompt:?}");
