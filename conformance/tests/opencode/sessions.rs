@@ -196,7 +196,7 @@ async fn a_message_sent_in_mid_text_joins_the_turn_and_an_interrupt_ends_the_tur
     assert!(matches!(sent, Sent::Steered), "{sent:?}");
     env.provider().gate("continue").open();
     let recording = run.finish().await?;
-    assert_eq!(recording.result.text, "It starts and waits.Received both.");
+    assert_eq!(recording.result.text, "It starts and waits.\n\nReceived both.");
     assert_eq!(recording.requests.iter().map(|request| prompts(request).len()).collect::<Vec<_>>(), [1, 2]);
     let mut run = session.send("Prompt 3.")?;
     run.until("some text", is_text).await?;
