@@ -40,9 +40,9 @@ fn is_of_number(character: char) -> bool {
     character.is_ascii_digit() || character == '.'
 }
 
-/// Removes the duration at the end of the line of a call: `✓ Ns`, or `(Ns)`.
+/// Removes the duration at the end of the line of a call.
 fn without_call_duration(line: &str) -> String {
-    for end in ["<dim> (Ns)", " (Ns)"] {
+    for end in ["<dim>  Ns", "  Ns"] {
         if let Some(line) = line.strip_suffix(end) {
             return line.to_owned();
         }
@@ -105,7 +105,7 @@ mod tests {
                 "1 turn · $0.0018 · Ns · session 00000000-0000-0000-0000-000000000000",
             ),
             ("● Run npm test<green>  ✓<dim> 0.3s", "● Run npm test<green>  ✓"),
-            ("● Run npm test  done 0.3s\n✓ Run ls (0.1s)", "● Run npm test  done\n✓ Run ls"),
+            ("● Run npm test  done  0.3s\n✓ Run ls  0.1s", "● Run npm test  done\n✓ Run ls"),
             ("--resume ses_dff927d83ffeURFK)", "--resume ses_0000000000000000)"),
             ("retrying in 4 s (429)", "retrying in N s (429)"),
             ("the 3 tests take 2 seconds", "the 3 tests take 2 seconds"),
