@@ -159,7 +159,7 @@ impl<'a> Subject<'a> {
         subject.flatten().filter(|_| certain)
     }
 
-    /// Returns the first field because of which a call has no certain subject.
+    /// Returns the first field that makes the subject of a call uncertain. `None`: the subject is certain.
     pub(super) fn obstacle(call: &ToolCall<'a>, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<&'a str> {
         let fields = call.input.as_object()?;
         let fields = fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.as_str(), value));

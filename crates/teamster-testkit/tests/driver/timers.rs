@@ -19,7 +19,7 @@ const NAME: &str = "timed";
 
 const SOON: Duration = Duration::from_millis(20);
 
-/// An agent whose output consists of words, each of which is an action or text. When its timer elapses, its process gets
+/// An agent for tests of timers. Each word of its output is either an action or text. When its timer elapses, its process gets
 /// the line `elapsed`.
 #[derive(Clone, Copy)]
 struct TimedAgent;

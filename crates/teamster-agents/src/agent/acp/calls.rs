@@ -19,7 +19,7 @@ pub(super) struct Calls {
     turn: Bounded<String, Call>,
     /// The ids of earlier turns, whose late updates are ignored.
     past: Ids,
-    /// The kinds of which a call was permitted for the whole session.
+    /// The kinds of calls that the caller permitted for the whole session.
     allowed_kinds: BTreeSet<String>,
     pub(super) denials: Vec<PermissionDenial>,
 }
